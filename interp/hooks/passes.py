@@ -1,0 +1,169 @@
+"""One forward pass with hooks on, and as many backward passes as there are scores."""
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from interp.hooks.ledger import HookLedger, HookRecord
+from interp.hooks.out_of_place import tensors_in
+from interp.hooks.session import HookSession
+from interp.models.copies import freeze
+from interp.targets import find_logits
+
+Call = tuple[str, int]
+
+
+class Pass:
+    """One forward pass with hooks on the layers asked for, and as many backward passes as needed.
+
+    The graph starts at the first of these layers, whichever runs first: nothing before it is
+    followed by autograd, and no parameter's gradient is computed.
+
+    Attributes
+    ----------
+    logits : Tensor
+        Shape (N, K), still in the graph, so that a score of it can be differentiated.
+    binary : bool
+        Whether the model has one logit (see `find_logits`).
+    """
+
+    def __init__(
+        self, session: HookSession, tensor: Tensor, paths: Iterable[str], gradients: bool
+    ) -> None:
+        self.session = session
+        self.outputs: dict[str, list[Any]] = {}
+        self._gradients: dict[Call, Tensor] = {}
+        self._starts: list[Tensor] = []
+        self._by_tensor: set[Call] = set()
+        self._follow = gradients
+        for path in dict.fromkeys(paths):
+            self._watch(path)
+        # An alias of the caller's tensor, so that no flag of theirs is touched.
+        tensor = tensor.clone() if tensor.is_inference() else tensor.detach()
+        self.logits, self.binary = find_logits(session.module(tensor))
+        if gradients:
+            several = [path for path, calls in self.outputs.items() if len(calls) > 1]
+            self._watch_outputs("it tells the calls apart", several)
+
+    def gradients(self, score: Tensor) -> dict[Call, Tensor]:
+        """Gradients of a score with respect to every call of every layer that it depends on.
+
+        May be asked again for another score: the graph is kept until the pass is over.
+
+        Parameters
+        ----------
+        score : Tensor
+            Any shape; its sum is differentiated.
+
+        Returns
+        -------
+        dict
+            (path, call) to a tensor of the shape of that call's output.
+        """
+        self._gradients.clear()
+        if self._starts and score.requires_grad:
+            self._backward(score)
+            if self._watch_outputs("the full backward hook did not fire"):
+                self._backward(score)
+        return dict(self._gradients)
+
+    def _backward(self, score: Tensor) -> None:
+        torch.autograd.grad(score.sum(), self._starts, retain_graph=True, allow_unused=True)
+
+    def release(self) -> None:
+        """Undo the flags that were set on outputs and let go of the graph."""
+        for start in self._starts:
+            start.requires_grad_(False)
+        self._starts.clear()
+        self._gradients.clear()
+        self.logits = self.logits.detach()
+        self.outputs.clear()
+
+    def feature_maps(self) -> dict[str, list[Tensor | None]]:
+        """What each layer returned at each call, detached; None where that is no tensor."""
+        return {
+            path: [next((t.detach() for t in tensors_in(output)), None) for output in calls]
+            for path, calls in self.outputs.items()
+        }
+
+    def _watch(self, path: str) -> None:
+        calls = self.outputs.setdefault(path, [])
+
+        def keep_feature_map(module: nn.Module, args: Any, kwargs: Any, output: Any) -> None:
+            calls.append(output)
+            for tensor in tensors_in(output):
+                forward.record.bytes_held += tensor.numel() * tensor.element_size()
+                if self._follow and not tensor.requires_grad and tensor.is_floating_point():
+                    self._starts.append(tensor.requires_grad_())
+
+        def keep_gradient(module: nn.Module, grad_input: Any, grad_output: Any) -> None:
+            if (path, 0) not in self._by_tensor:
+                self._store((path, 0), grad_output[0], backward.record)
+
+        forward = self.session.forward(
+            path, keep_feature_map, with_kwargs=True, purpose="feature map", origin="engine"
+        )
+        if self._follow:
+            backward = self.session.full_backward(
+                path, keep_gradient, purpose="gradient", origin="engine"
+            )
+
+    def _store(self, call: Call, gradient: Tensor | None, record: HookRecord) -> None:
+        if gradient is not None:
+            record.bytes_held = gradient.numel() * gradient.element_size()
+            self._gradients[call] = gradient.detach()
+
+    def _watch_outputs(self, why: str, paths: Iterable[str] | None = None) -> bool:
+        """Tensor hooks on outputs where a full backward hook cannot serve.
+
+        It is not told which call it fires for, and does not fire for a module that returns a dict
+        or a list, or whose input the network wrote over. Returns whether any was registered.
+        """
+        added = False
+        for path in self.outputs if paths is None else paths:
+            for call, output in enumerate(self.outputs[path]):
+                tensor = next(iter(tensors_in(output)), None)
+                known = (path, call) in self._gradients or (path, call) in self._by_tensor
+                if tensor is not None and tensor.requires_grad and not known:
+                    self._watch_tensor((path, call), tensor, why)
+                    added = True
+        return added
+
+    def _watch_tensor(self, call: Call, tensor: Tensor, why: str) -> None:
+        self._by_tensor.add(call)
+        handle = self.session.tensor(
+            tensor,
+            lambda gradient: self._store(call, gradient, handle.record),
+            path=call[0],
+            purpose=f"gradient of call {call[1]}: {why}",
+            origin="engine",
+        )
+
+
+@contextmanager
+def forward_pass(
+    module: nn.Module,
+    tensor: Tensor,
+    paths: Iterable[str],
+    *,
+    gradients: bool = True,
+    ledger: HookLedger | None = None,
+) -> Iterator[Pass]:
+    """Run a module with hooks on `paths`; they are gone when the block ends, however it ends.
+
+    Works whatever grad mode the caller is in, and changes neither it nor anything of the module.
+    """
+    with (
+        torch.inference_mode(False),
+        torch.set_grad_enabled(gradients),
+        HookSession(module, ledger) as session,
+    ):
+        freeze(session.module)
+        run = Pass(session, tensor, paths, gradients)
+        try:
+            yield run
+        finally:
+            run.release()

@@ -1,0 +1,252 @@
+"""The one place that registers hooks."""
+
+import difflib
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Any, Self
+
+from torch import Tensor, nn
+from torch.utils.hooks import RemovableHandle
+
+from interp.errors import HookError, LayerError
+from interp.hooks.callback import Callback, shape_of
+from interp.hooks.ledger import HookLedger, HookRecord, Kind, audit
+from interp.hooks.out_of_place import OutOfPlace
+from interp.models.copies import private_copy
+
+# PyTorch warns of a case that is meant here: a graph that starts at the hooked layer itself.
+warnings.filterwarnings("ignore", message="Full backward hook is firing when gradients")
+
+
+class HookHandle:
+    """Takes one hook off again.
+
+    `id` and `record` lead to what the ledger knows of it. `remove` may be called more than once.
+    """
+
+    def __init__(self, record: HookRecord, raw: RemovableHandle, ledger: HookLedger) -> None:
+        self.record = record
+        self._raw = raw
+        self._ledger = ledger
+
+    @property
+    def id(self) -> int:
+        return self.record.id
+
+    def remove(self) -> None:
+        self._raw.remove()
+        self._ledger.removed(self.record)
+
+
+class HookSession:
+    """Hooks on a private copy of a module, every one in the ledger, all removed at the end.
+
+    The copy shares the module's tensors and nothing else: hooks of two sessions never meet, and
+    the module itself never carries one. While the session is entered, in-place operations of the
+    network leave what hooks saw untouched (see `out_of_place`).
+
+    Parameters
+    ----------
+    module : nn.Module
+        The network; it stays as it is.
+    ledger : HookLedger, optional
+        To keep the records of several sessions in one place.
+
+    Attributes
+    ----------
+    module : nn.Module
+        The copy that carries the hooks: run this one.
+    ledger : HookLedger
+
+    Examples
+    --------
+    >>> with HookSession(net) as session:
+    ...     session.forward("layer4", lambda module, args, output: print(output.shape))
+    ...     logits = session.module(picture)
+    """
+
+    def __init__(self, module: nn.Module, ledger: HookLedger | None = None) -> None:
+        self.ledger = HookLedger() if ledger is None else ledger
+        self.ledger.foreign += tuple(h for h in audit(module) if h not in self.ledger.foreign)
+        self.module = private_copy(module)
+        self._modules = dict(self.module.named_modules(remove_duplicate=False))
+        self._handles: list[HookHandle] = []
+        self._guard = OutOfPlace(Callback.__call__.__code__)
+        self._entered: Any = None
+        self.closed = False
+
+    def __enter__(self) -> Self:
+        self._entered = self.running()
+        self._entered.__enter__()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        try:
+            self._entered.__exit__(kind, error, traceback)
+        finally:
+            self.close()
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """One pass, or several, with in-place operations made harmless on this thread.
+
+        Entering the session does this; a session whose hooks outlive a pass uses it for each.
+        """
+        self._check_open()
+        try:
+            with self._guard:
+                yield
+        except BaseException as error:
+            self.ledger.fail(error)
+            raise
+        finally:
+            self._guard.forget()
+
+    def close(self) -> None:
+        """Remove every hook that is left and settle its record. Nothing can be registered after."""
+        for handle in self._handles:
+            handle.remove()
+        self.closed = True
+        left = {hook.key for hook in audit(self.module)}
+        for handle in self._handles:
+            if handle._raw.id in left and handle.record.kind != "tensor":
+                handle.record.status = "leaked"
+            elif handle.record.fires == 0 and handle.record.status == "removed":
+                handle.record.status = f"never fired: {self._why_silent(handle.record)}"
+        self._handles.clear()
+        self._guard.forget()
+
+    def forward_pre(
+        self, path: str, fn: Callable[..., Any], *, with_kwargs: bool = False, **options: Any
+    ) -> HookHandle:
+        """Call `fn(module, args)` before the module runs; what it returns replaces the input.
+
+        With `with_kwargs` it is `fn(module, args, kwargs)` and returns both or None. Options of
+        every registration: `purpose` and `origin` for the ledger, `prepend` to run first.
+        """
+        return self._on_module("forward_pre", path, fn, with_kwargs, options)
+
+    def forward(
+        self, path: str, fn: Callable[..., Any], *, with_kwargs: bool = False, **options: Any
+    ) -> HookHandle:
+        """Call `fn(module, args, output)` after it ran; what it returns replaces the output.
+
+        With `with_kwargs` it is `fn(module, args, kwargs, output)`.
+        """
+        return self._on_module("forward", path, fn, with_kwargs, options)
+
+    def full_backward_pre(self, path: str, fn: Callable[..., Any], **options: Any) -> HookHandle:
+        """Call `fn(module, grad_output)` before the module's gradients are computed.
+
+        What it returns replaces the gradient of the output.
+        """
+        return self._on_module("full_backward_pre", path, fn, False, options)
+
+    def full_backward(self, path: str, fn: Callable[..., Any], **options: Any) -> HookHandle:
+        """Call `fn(module, grad_input, grad_output)` when the gradient of the input is known.
+
+        What it returns replaces the gradient of the input. An input that needs no gradient has
+        None there.
+        """
+        return self._on_module("full_backward", path, fn, False, options)
+
+    def tensor(
+        self,
+        tensor: Tensor,
+        fn: Callable[[Tensor], Tensor | None],
+        *,
+        path: str = "",
+        purpose: str = "",
+        origin: str = "user",
+    ) -> HookHandle:
+        """Call `fn(gradient)` when the gradient of a tensor is known; what it returns replaces it.
+
+        `path` says in the ledger which module the tensor belongs to.
+
+        Raises
+        ------
+        HookError
+            If the tensor needs no gradient, so that the hook could never fire.
+        """
+        self._check_open()
+        if not tensor.requires_grad:
+            raise HookError(
+                f"a tensor hook needs a tensor that requires a gradient, and this one of shape "
+                f"{shape_of(tensor)} does not: call requires_grad_() on it first"
+            )
+        owner = self._modules.get(path)
+        class_name = type(owner).__name__ if owner is not None and path else "Tensor"
+        record = self.ledger.register("tensor", path, class_name, purpose, origin)
+        callback = Callback(fn, record, self.ledger, self._guard)
+        return self._keep(record, tensor.register_hook(callback))
+
+    def is_stale(self, value: Any) -> bool:
+        """Whether the network wrote over a tensor in `value` during this pass."""
+        return self._guard.is_stale(value)
+
+    def _on_module(
+        self,
+        kind: Kind,
+        path: str,
+        fn: Callable[..., Any],
+        with_kwargs: bool,
+        options: dict[str, Any],
+    ) -> HookHandle:
+        self._check_open()
+        module = self._find(path)
+        purpose, origin = options.pop("purpose", ""), options.pop("origin", "user")
+        record = self.ledger.register(kind, path, type(module).__name__, purpose, origin)
+        callback = Callback(fn, record, self.ledger, self._guard, with_kwargs)
+        if kind in ("forward_pre", "forward"):
+            options["with_kwargs"] = True
+        register = getattr(module, f"register_{kind}_hook")
+        handle = self._keep(record, register(callback, **options))
+        if reason := self._cannot_fire(path, module):
+            record.status = f"cannot fire: {reason}"
+        return handle
+
+    def _keep(self, record: HookRecord, raw: RemovableHandle) -> HookHandle:
+        handle = HookHandle(record, raw, self.ledger)
+        self._handles.append(handle)
+        return handle
+
+    def _check_open(self) -> None:
+        if self.closed:
+            raise HookError("this hook session is closed: open a new one with HookSession(module)")
+
+    def _find(self, path: str) -> nn.Module:
+        module = self._modules.get(path)
+        if module is None:
+            raise no_such_layer(path, self._modules)
+        return module
+
+    def _cannot_fire(self, path: str, module: nn.Module) -> str:
+        if type(module).forward is nn.Module.forward:
+            return f"a {type(module).__name__} is never called itself, only what it holds"
+        parent = self._modules.get(path.rpartition(".")[0])
+        if isinstance(parent, nn.MultiheadAttention) and path.endswith(".out_proj"):
+            return "MultiheadAttention uses this layer's weights and never calls it"
+        return ""
+
+    def _why_silent(self, record: HookRecord) -> str:
+        if record.kind in ("forward_pre", "forward"):
+            return "the module did not run"
+        if record.kind == "tensor":
+            return "no gradient reached the tensor"
+        return "the module did not run, or no gradient passed through it"
+
+
+def no_such_layer(path: str, known: Any) -> LayerError:
+    """The error for a path that is no module's, with the nearest that are."""
+    close = difflib.get_close_matches(path, [name for name in known if name], n=3, cutoff=0.3)
+    hint = f"did you mean {' or '.join(close)}? " if close else ""
+    return LayerError(
+        f"no layer «{path}» in this model: {hint}list them with «python -m interp layers MODEL»"
+    )

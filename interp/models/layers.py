@@ -1,0 +1,233 @@
+"""The layer table: what every module of a network does in one dry run, and where to look first."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import torch
+from torch import Tensor, nn
+
+from interp.errors import LayerError
+from interp.hooks.out_of_place import tensors_in
+from interp.hooks.session import HookSession, no_such_layer
+from interp.models.axes import LAYOUTS, Axes, AxisTrace
+from interp.models.recommend import recommend
+
+Layout = Literal["nchw", "nhwc", "tokens", "vector", "other"]
+
+
+@dataclass(frozen=True)
+class LayerInfo:
+    """One module of a network, as a dry run found it.
+
+    `shape` is the shape of its first call's output and None where it never ran or returns no
+    tensor; `grid` is the (h, w) of a spatial layout and `extra_tokens` how many tokens (a class
+    token) stand before the patches; `order` is when its first call ended; `reason` says why it
+    never ran, or why it is recommended.
+    """
+
+    path: str
+    kind: str
+    calls: int = 0
+    shape: tuple[int, ...] | None = None
+    layout: Layout = "other"
+    parameters: int = 0
+    recommended: bool = False
+    reason: str = ""
+    grid: tuple[int, int] | None = None
+    extra_tokens: int = 0
+    order: int = -1
+
+    @property
+    def spatial(self) -> bool:
+        """Whether a heatmap can be made of it: it has a place for every value, and several."""
+        return self.grid is not None and max(self.grid) > 1
+
+    @property
+    def channels(self) -> int | None:
+        if self.shape is None or self.layout == "other":
+            return None
+        return self.shape[1] if self.layout == "nchw" else self.shape[-1]
+
+
+@dataclass
+class _Seen:
+    calls: int = 0
+    shape: tuple[int, ...] | None = None
+    axes: Axes | None = None
+    order: int = -1
+
+
+def layer_table(module: nn.Module, example: Tensor) -> tuple[LayerInfo, ...]:
+    """Run the network once on an example and describe every module.
+
+    Parameters
+    ----------
+    module : nn.Module
+        In evaluation mode; it is not changed.
+    example : Tensor
+        Shape (1, 3, h, w).
+
+    Returns
+    -------
+    tuple of LayerInfo
+        In the order of `named_modules`, the root left out; one at most is `recommended`.
+    """
+    seen, classes = _dry_run(module, example)
+    modules = dict(module.named_modules())
+    table = []
+    for path, part in modules.items():
+        if not path:
+            continue
+        info = _describe(path, part, seen[path])
+        parent = modules[path.rpartition(".")[0]]
+        table.append(info if info.calls else replace(info, reason=_why_silent(part, parent)))
+    chosen, reason = recommend(module, example, table, modules, classes)
+    return tuple(
+        replace(info, recommended=True, reason=reason) if info.path == chosen else info
+        for info in table
+    )
+
+
+def recommended_layer(table: Iterable[LayerInfo]) -> LayerInfo:
+    """The recommended layer of a table.
+
+    Raises
+    ------
+    LayerError
+        If the network has no layer with a spatial map.
+    """
+    for info in table:
+        if info.recommended:
+            return info
+    raise LayerError(
+        "this model has no layer with a spatial map whose gradient reaches the scores: "
+        "Grad-CAM has nothing to show for it"
+    )
+
+
+def find_layer(table: Iterable[LayerInfo], path: str) -> LayerInfo:
+    """The row of a layer that can carry a heatmap.
+
+    Raises
+    ------
+    LayerError
+        If there is no such layer, it never ran, or it has no spatial map.
+    """
+    rows = {info.path: info for info in table}
+    info = rows.get(path)
+    if info is None:
+        raise no_such_layer(path, rows)
+    if not info.calls:
+        raise LayerError(f"layer «{path}» never runs: {info.reason}")
+    if not info.spatial:
+        shape = "×".join(map(str, info.shape or ())) or "no tensor"
+        raise LayerError(
+            f"layer «{path}» ({info.kind}) returns {shape}, which has no grid of places: "
+            f"choose one that has, such as «{_nearest_spatial(rows, path)}»"
+        )
+    return info
+
+
+def _nearest_spatial(rows: dict[str, LayerInfo], path: str) -> str:
+    usable = [info for info in rows.values() if info.spatial]
+    if not usable:
+        return "none in this model"
+    order = rows[path].order
+    return min(usable, key=lambda info: (abs(info.order - order), not info.recommended)).path
+
+
+def _dry_run(module: nn.Module, example: Tensor) -> tuple[dict[str, _Seen], int]:
+    seen = {path: _Seen() for path, _ in module.named_modules()}
+    finished = 0
+    with torch.inference_mode(False), torch.no_grad(), HookSession(module) as session:
+        example = example.clone()
+        trace = AxisTrace(example)
+
+        def note(path: str) -> Any:
+            def hook(part: nn.Module, args: Any, kwargs: Any, output: Any) -> None:
+                nonlocal finished
+                entry = seen[path]
+                entry.calls += 1
+                finished += 1
+                tensor = next(iter(tensors_in(output)), None)
+                if tensor is None:
+                    return
+                axes = trace.settle(tensor, (args, kwargs))
+                if entry.calls == 1:
+                    entry.shape, entry.axes = tuple(tensor.shape), axes
+                    entry.order = finished
+
+            return hook
+
+        for path in seen:
+            session.forward(path, note(path), with_kwargs=True, purpose="dry run", origin="engine")
+        with trace:
+            session.module(example)
+    root = seen[""]
+    return seen, root.shape[-1] if root.shape else 0
+
+
+def _describe(path: str, part: nn.Module, seen: _Seen) -> LayerInfo:
+    layout, grid, extra = _layout(seen.shape, seen.axes)
+    return LayerInfo(
+        path=path,
+        kind=type(part).__name__,
+        calls=seen.calls,
+        shape=seen.shape,
+        layout=layout,
+        parameters=sum(p.numel() for p in part.parameters()),
+        grid=grid,
+        extra_tokens=extra,
+        order=seen.order,
+    )
+
+
+def _layout(
+    shape: tuple[int, ...] | None, axes: Axes | None
+) -> tuple[Layout, tuple[int, int] | None, int]:
+    if shape is None:
+        return "other", None, 0
+    layout = LAYOUTS.get(axes.names) if axes else None
+    if layout == "nchw":
+        return layout, (shape[2], shape[3]), 0
+    if layout == "nhwc":
+        return layout, (shape[1], shape[2]), 0
+    if layout == "tokens" and axes is not None and axes.grid is not None:
+        extra = shape[1] - axes.grid[0] * axes.grid[1]
+        if extra >= 0:
+            return layout, axes.grid, extra
+    return ("vector" if len(shape) == 2 else "other"), None, 0
+
+
+def _why_silent(part: nn.Module, parent: nn.Module) -> str:
+    if type(part).forward is nn.Module.forward:
+        return f"a {type(part).__name__} only holds other modules and is never called itself"
+    if isinstance(parent, nn.MultiheadAttention):
+        return "MultiheadAttention uses this layer's weights and never calls it"
+    return "not called when the model predicts (an auxiliary head, or a part used in training)"
+
+
+def list_layers(model: Any) -> list[LayerInfo]:
+    """The layer table of a loaded model; it is made once, when it is first asked for.
+
+    Parameters
+    ----------
+    model : LoadedModel
+
+    Returns
+    -------
+    list of LayerInfo
+        Every module but the root, in the order of `named_modules`.
+    """
+    return list(model.layers)
+
+
+def channels_first(tensor: Tensor, info: LayerInfo) -> Tensor:
+    """A layer's tensor as (N, C, h, w), whatever its layout; class tokens are left out."""
+    if info.layout == "nhwc":
+        return tensor.permute(0, 3, 1, 2)
+    if info.layout == "tokens" and info.grid is not None:
+        patches = tensor[:, info.extra_tokens :]
+        return patches.transpose(1, 2).reshape(len(tensor), -1, *info.grid)
+    return tensor

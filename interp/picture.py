@@ -1,0 +1,294 @@
+"""Opening a picture: its type by content, its limits before decoding, upright 8-bit RGB after."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import io
+import logging
+import os
+import threading
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+import numpy as np
+from PIL import Image, ImageFile, ImageOps, TiffImagePlugin
+
+from interp.errors import PictureError
+
+MAX_BYTES = 32 * 2**20
+MAX_PIXELS = 50_000_000
+
+_READABLE = "JPEG, PNG, WebP, BMP, TIFF and GIF"
+_SIGNATURES = {
+    "JPEG": (b"\xff\xd8\xff",),
+    "PNG": (b"\x89PNG\r\n\x1a\n",),
+    "BMP": (b"BM",),
+    "TIFF": (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+"),
+    "GIF": (b"GIF87a", b"GIF89a"),
+}
+_ORIENTATION = 0x0112
+_BITS_PER_SAMPLE = 0x0102
+_SAMPLES = ("chelsea", "coffee", "camera", "rocket", "motorcycle_left", "astronaut")
+
+# Pillow logs before it raises; without a handler Python would print that line on stderr.
+logging.getLogger("PIL").addHandler(logging.NullHandler())
+_pillow_lock = threading.Lock()
+
+
+@dataclass(frozen=True, eq=False)
+class Picture:
+    """One picture, ready for a model, and what was done to it on the way.
+
+    Attributes
+    ----------
+    image : RGB, 8 bits a channel, upright.
+    sha256 : of the encoded bytes, in hexadecimal.
+    notes : what a person should know, in words: «frame 1 of 7», «transparent, composited on white».
+    name : file name for people, without folders.
+    format : "JPEG", "PNG", "WebP", "BMP", "TIFF" or "GIF", by content.
+    frame, frames : index of the chosen frame from 0, and how many there are.
+    """
+
+    image: Image.Image
+    sha256: str
+    notes: tuple[str, ...]
+    name: str
+    format: str
+    frame: int
+    frames: int
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Width and height of the upright picture."""
+        return self.image.size
+
+
+def open_picture(
+    source: bytes | str | os.PathLike[str], *, name: str | None = None, frame: int = 0
+) -> Picture:
+    """Read one picture and bring it to upright 8-bit RGB.
+
+    The type is told by content, never by name. Bytes and pixels are limited before any pixel is
+    decoded. Greyscale of more than 8 bits is scaled by the range of its own values, transparency is
+    composited on white, and the EXIF orientation is applied once; `notes` says each of these.
+
+    Parameters
+    ----------
+    source : encoded bytes, or the path of a file.
+    name : the name to show; the file's own, or "picture" for bytes, if not given.
+    frame : index from 0 in a file of several frames.
+
+    Raises
+    ------
+    PictureError : unreadable, empty, over a limit, not one of the six types, damaged, or without
+        that frame.
+    """
+    data, label = _read(source, name)
+    kind = _sniff(data, label)
+    with _strict_pillow():
+        image, frames, notes = _decode(data, kind, label, frame)
+    digest = hashlib.sha256(data).hexdigest()
+    return Picture(image, digest, tuple(notes), label, kind, frame, frames)
+
+
+def sample_pictures() -> dict[str, Path]:
+    """Photographs that scikit-image brings along, by name; only those that are installed."""
+    found = importlib.util.find_spec("skimage")
+    if found is None or found.origin is None:
+        return {}
+    folder = Path(found.origin).parent / "data"
+    candidates = {name: [folder / f"{name}{end}" for end in (".png", ".jpg")] for name in _SAMPLES}
+    return {name: path for name, paths in candidates.items() for path in paths if path.is_file()}
+
+
+def _read(source: bytes | str | os.PathLike[str], name: str | None) -> tuple[bytes, str]:
+    if isinstance(source, (bytes, bytearray, memoryview)):
+        data, label = bytes(source), _label(name or "picture")
+    elif isinstance(source, (str, os.PathLike)):
+        label = _label(name or os.fspath(source))
+        try:
+            with Path(source).open("rb") as file:
+                data = file.read(MAX_BYTES + 1)
+        except IsADirectoryError as error:
+            raise PictureError(f"{label} is a folder: name a picture file in it") from error
+        except FileNotFoundError as error:
+            raise PictureError(f"{label} does not exist: check the path") from error
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            raise PictureError(f"{label} cannot be read ({reason}): check the file") from error
+    else:
+        raise PictureError(
+            f"a picture is given as bytes or as a path, not as {type(source).__name__}"
+        )
+    if not data:
+        raise PictureError(f"{label} is empty (0 bytes): export or download it again")
+    if len(data) > MAX_BYTES:
+        raise PictureError(
+            f"{label} has more than the {MAX_BYTES // 2**20} MB allowed: shrink it or save it as "
+            "JPEG"
+        )
+    return data, label
+
+
+def _label(name: str) -> str:
+    """Name for people: no folders, nothing that breaks a line or a terminal."""
+    last = PurePosixPath(name.replace("\\", "/")).name or name
+    return "".join(char if char.isprintable() else "?" for char in last)
+
+
+def _sniff(data: bytes, label: str) -> str:
+    if data.startswith(b"RIFF") and data[8:12] == b"WEBP":
+        return "WebP"
+    for kind, signatures in _SIGNATURES.items():
+        if data.startswith(signatures):
+            return kind
+    raise PictureError(f"{label} is not a picture of a known type: give {_READABLE}")
+
+
+@contextmanager
+def _strict_pillow() -> Iterator[None]:
+    """Pillow without its warnings, and refusing truncated files even if the process allows them.
+
+    Both are settings of the whole process, so only one thread at a time may be in here.
+    """
+    with _pillow_lock, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        allowed = ImageFile.LOAD_TRUNCATED_IMAGES
+        ImageFile.LOAD_TRUNCATED_IMAGES = False
+        try:
+            yield
+        finally:
+            ImageFile.LOAD_TRUNCATED_IMAGES = allowed
+
+
+def _decode(data: bytes, kind: str, label: str, frame: int) -> tuple[Image.Image, int, list[str]]:
+    try:
+        with Image.open(io.BytesIO(data), formats=[kind]) as image:
+            _check_size(image.size, label)
+            frames = int(getattr(image, "n_frames", 1))
+            if not 0 <= frame < frames:
+                raise PictureError(
+                    f"{label} has no frame of index {frame}: it has {frames}, "
+                    f"so choose 0 to {frames - 1}"
+                )
+            image.seek(frame)
+            _check_size(image.size, label)
+            notes = [f"frame {frame + 1} of {frames}"] if frames > 1 else []
+            notes += _turn(image)
+            rgb, colour_notes = _to_rgb(image, label, _bits(image, data))
+    except PictureError:
+        raise
+    except Image.DecompressionBombError as error:
+        raise PictureError(
+            f"{label} has more than the {MAX_PIXELS:,} pixels allowed: shrink it first"
+        ) from error
+    except Exception as error:  # decoders raise anything on hostile bytes
+        raise PictureError(
+            f"{label} is damaged, cut short, or a kind of {kind} that cannot be decoded: "
+            "export or download it again"
+        ) from error
+    return rgb, frames, notes + colour_notes
+
+
+def _check_size(size: tuple[int, int], label: str) -> None:
+    width, height = size
+    if width < 1 or height < 1:
+        raise PictureError(f"{label} has no pixels ({width} × {height}): export it again")
+    if width * height > MAX_PIXELS:
+        raise PictureError(
+            f"{label} is {width} × {height}, more than the {MAX_PIXELS:,} pixels allowed: "
+            "shrink it first"
+        )
+
+
+def _turn(image: Image.Image) -> list[str]:
+    orientation = None
+    if isinstance(image, TiffImagePlugin.TiffImageFile):
+        # Pillow turns a TIFF by itself while loading it, and the tag is gone after
+        orientation = image.tag_v2.get(_ORIENTATION)
+    image.load()
+    try:
+        orientation = orientation or image.getexif().get(_ORIENTATION)
+        ImageOps.exif_transpose(image, in_place=True)
+    except SyntaxError:  # Pillow's word for an EXIF block it cannot parse
+        return ["its EXIF cannot be read, so it was not turned"]
+    return ["turned by its EXIF orientation"] if orientation in range(2, 9) else []
+
+
+def _bits(image: Image.Image, data: bytes) -> int:
+    """Bits a channel as stored: Pillow's mode does not tell them apart."""
+    if image.format == "PNG":
+        return data[24]
+    if isinstance(image, TiffImagePlugin.TiffImageFile):
+        return int(np.max(image.tag_v2.get(_BITS_PER_SAMPLE, 1)))
+    return 8
+
+
+def _to_rgb(image: Image.Image, label: str, bits: int) -> tuple[Image.Image, list[str]]:
+    if image.mode in ("I", "F") or image.mode.startswith("I;16"):
+        return _scale_by_range(image, label)
+    notes = []
+    if bits > 8:
+        notes.append(f"{bits} bits a channel, reduced to 8")
+    if image.mode == "CMYK":
+        notes.append("CMYK, converted to RGB without its colour profile")
+    elif image.mode in ("LAB", "YCbCr", "HSV"):
+        notes.append(f"{image.mode}, converted to RGB")
+    if image.has_transparency_data:
+        _rescale_transparent_colour(image, bits)
+        rgba = image.convert("RGBA")
+        alpha = rgba.getchannel("A")
+        rgb = rgba.convert("RGB")
+        if alpha.getextrema() != (255, 255):
+            notes.append("transparent, composited on white")
+            rgb = Image.new("RGB", rgba.size, "white")
+            rgb.paste(rgba, mask=alpha)
+    else:
+        rgb = image.convert("RGB")
+    rgb.info = {}  # a profile or transparent colour left here would go into what is saved later
+    return rgb, notes
+
+
+def _rescale_transparent_colour(image: Image.Image, bits: int) -> None:
+    """PNG gives its transparent colour in the stored depth, Pillow the pixels in 8 bits."""
+    colour = image.info.get("transparency")
+    if image.mode == "L" and isinstance(colour, int) and bits in (2, 4):
+        image.info["transparency"] = colour * 255 // (2**bits - 1)
+    elif image.mode == "RGB" and isinstance(colour, tuple) and bits == 16:
+        image.info["transparency"] = tuple(channel >> 8 for channel in colour)
+
+
+def _scale_by_range(image: Image.Image, label: str) -> tuple[Image.Image, list[str]]:
+    """Greyscale of more than 8 bits: its lowest visible value to 0, its highest to 255."""
+    values = np.asarray(image)
+    finite = np.isfinite(values)
+    clear = values == image.info.get("transparency", np.nan)
+    shown = finite & ~clear
+    if not shown.any():
+        raise PictureError(f"{label} has no finite, visible value: nothing can be drawn of it")
+    visible = values if shown.all() else values[shown]
+    low, high = visible.min(), visible.max()
+    span = float(high) - float(low)
+    kind = {"F": "floating-point", "I": "integer"}.get(image.mode, "16-bit")
+    if span > 0:
+        notes = [f"{kind} greyscale, scaled from {low}..{high}"]
+    else:
+        notes = [f"{kind} greyscale, constant at {low}, drawn black"]
+    if not finite.all():
+        notes.append(f"{int((~finite).sum())} non-finite pixels drawn black")
+    if clear.any():
+        notes.append("transparent, composited on white")
+
+    grey = np.empty(values.shape, np.uint8)
+    for top in range(0, len(values), 256):
+        rows = slice(top, top + 256)
+        # float64: the difference of two float32 or int32 values may not fit their own type
+        strip = np.where(shown[rows], values[rows], low).astype(np.float64) - float(low)
+        strip *= 255.0 / span if span > 0 else 0.0
+        strip[clear[rows]] = 255.0
+        grey[rows] = np.rint(strip)
+    return Image.fromarray(grey).convert("RGB"), notes

@@ -1,0 +1,226 @@
+"""What is being explained: a class, or the difference of two, as a logit or a probability."""
+
+import difflib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import torch
+from torch import Tensor
+
+from interp.errors import ModelError, TargetError
+
+Scale = Literal["logit", "prob", "logprob"]
+
+
+@dataclass(frozen=True)
+class Target:
+    """One score of the model.
+
+    `index` is None until the top prediction is known; `against` is the class subtracted in a
+    contrast; `binary` marks a model with a single logit z, whose two classes score −z and z.
+    """
+
+    index: int | None = None
+    against: int | None = None
+    scale: Scale = "logit"
+    categories: tuple[str, ...] = ()
+    binary: bool = False
+
+    def resolve(self, logits: Tensor, binary: bool = False) -> "Target":
+        """The same target with the top prediction filled in.
+
+        Parameters
+        ----------
+        logits : Tensor
+            Shape (N, K); the first row decides.
+        binary : bool
+            Whether the two columns stand for one logit.
+
+        Raises
+        ------
+        TargetError
+            If the model has fewer classes than the target names.
+        """
+        count = logits.shape[-1]
+        index = int(logits[0].argmax()) if self.index is None else self.index
+        for number in (index, self.against):
+            _check_index(number, count)
+        return replace(self, index=index, binary=binary)
+
+    def score(self, logits: Tensor) -> Tensor:
+        """The number that is explained, shape (N,), from logits of shape (N, K)."""
+        if self.scale == "logit":
+            values = logits
+        elif self.binary:
+            values = torch.nn.functional.logsigmoid(logits)
+        else:
+            values = torch.log_softmax(logits, dim=-1)
+        if self.scale == "prob":
+            values = values.exp()
+        score = values[:, self.index]
+        return score if self.against is None else score - values[:, self.against]
+
+    def name(self, index: int | None) -> str:
+        if index is not None and index < len(self.categories):
+            return self.categories[index]
+        return f"class {index}"
+
+    @property
+    def label(self) -> str:
+        """For people: «espresso (967)», «tabby (281) − tiger cat (282), probability»."""
+        if self.index is None:
+            return "the top prediction"
+        text = f"{self.name(self.index)} ({self.index})"
+        if self.against is not None:
+            text += f" − {self.name(self.against)} ({self.against})"
+        words = {"logit": "", "prob": ", probability", "logprob": ", log-probability"}
+        return text + words[self.scale]
+
+    @property
+    def slug(self) -> str:
+        """For file names: «espresso-967»."""
+        if self.index is None:
+            return "top"
+        parts = [self.name(self.index), str(self.index)]
+        if self.against is not None:
+            parts += ["minus", self.name(self.against), str(self.against)]
+        if self.scale != "logit":
+            parts.append(self.scale)
+        return re.sub(r"[^\w]+", "-", " ".join(parts)).strip("-").lower()
+
+    def __str__(self) -> str:
+        text = "" if self.index is None else str(self.index)
+        if self.against is not None:
+            text += f"-{self.against}"
+        return text if self.scale == "logit" else f"{text}:{self.scale}"
+
+
+def parse_target(target: "str | int | Target | None", categories: Sequence[str] = ()) -> Target:
+    """Read a target as people write it.
+
+    Parameters
+    ----------
+    target : str, int, Target or None
+        None or "" is the top prediction, an index (`281`), a class name (`tabby`), a contrast
+        (`281-282` or `tabby-tiger cat`); `:prob` or `:logprob` behind it explains that instead of
+        the logit.
+    categories : sequence of str
+        The model's class names in order; without them any index is taken.
+
+    Raises
+    ------
+    TargetError
+        If there is no such class, or the name stands for several.
+    """
+    names = tuple(categories)
+    if isinstance(target, Target):
+        return replace(target, categories=names)
+    text = "" if target is None else str(target).strip()
+    scale: Any = "logit"
+    body, colon, suffix = text.rpartition(":")
+    if colon and suffix.strip() in ("prob", "logprob", "logit"):
+        text, scale = body.strip(), suffix.strip()
+    if not text:
+        return Target(None, None, scale, names)
+    first, second = _split_contrast(text, names)
+    index = _class_index(first, names)
+    against = None if second is None else _class_index(second, names)
+    return Target(index, against, scale, names)
+
+
+def find_logits(output: Any) -> tuple[Tensor, bool]:
+    """The logits in whatever a classifier returns, and whether they stand for a single one.
+
+    Parameters
+    ----------
+    output : Tensor, tuple, dict or an object with a `logits` attribute
+
+    Returns
+    -------
+    logits : Tensor
+        Shape (N, K) with K at least 2; a single logit z becomes the two scores (−z, z).
+    binary : bool
+        Whether that was done.
+
+    Raises
+    ------
+    ModelError
+        If no logits are found; the message lists what there is.
+    """
+    value = output
+    if isinstance(value, dict) or hasattr(value, "_fields") or hasattr(value, "logits"):
+        fields = value if isinstance(value, dict) else _fields(value)
+        key = next((k for k in ("logits", "out", "output", "scores") if k in fields), None)
+        if key is None:
+            shapes = {k: tuple(getattr(v, "shape", ())) for k, v in fields.items()}
+            raise ModelError(
+                f"the model returns {shapes} and none of it is named «logits»: wrap the model so "
+                "that it returns its class scores"
+            )
+        value = fields[key]
+    elif isinstance(value, tuple | list) and value:
+        value = value[0]
+    if isinstance(value, Tensor) and value.dim() == 1:
+        value = value[:, None]
+    if not (isinstance(value, Tensor) and value.dim() == 2):
+        shape = tuple(getattr(value, "shape", ())) or type(value).__name__
+        raise ModelError(
+            f"the model returns {shape}, not class scores of shape (pictures, classes): only "
+            "classifiers can be explained"
+        )
+    if value.shape[1] == 1:
+        return torch.cat([-value, value], dim=1), True
+    return value, False
+
+
+def probabilities(logits: Tensor, binary: bool) -> Tensor:
+    """Shape (N, K), from logits as `find_logits` returns them, in float32."""
+    logits = logits.float()
+    return logits.sigmoid() if binary else logits.softmax(dim=-1)
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    if hasattr(value, "_asdict"):
+        return dict(value._asdict())
+    return {"logits": value.logits}
+
+
+def _split_contrast(text: str, names: tuple[str, ...]) -> tuple[str, str | None]:
+    if numbers := re.fullmatch(r"(\d+)\s*[-−]\s*(\d+)", text):
+        return numbers[1], numbers[2]
+    known = {name.casefold() for name in names}
+    if text.casefold() in known or re.fullmatch(r"[-+]?\d+", text):
+        return text, None
+    for dash in re.finditer(r"[-−]", text):
+        left, right = text[: dash.start()].strip(), text[dash.end() :].strip()
+        if all(part.casefold() in known or part.isdigit() for part in (left, right)):
+            return left, right
+    return text, None
+
+
+def _class_index(text: str, names: tuple[str, ...]) -> int:
+    if re.fullmatch(r"[-+]?\d+", text):
+        index = int(text)
+        _check_index(index, len(names) or None)
+        return index
+    wanted = text.casefold()
+    found = [index for index, name in enumerate(names) if name.casefold() == wanted]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise TargetError(
+            f"{len(found)} classes are named «{text}»: write the index, one of "
+            f"{', '.join(map(str, found))}"
+        )
+    close = difflib.get_close_matches(wanted, [name.casefold() for name in names], n=3)
+    hint = f"did you mean {' or '.join(close)}?" if close else "write its index or its exact name"
+    raise TargetError(f"no class is named «{text}»: {hint}")
+
+
+def _check_index(index: int | None, count: int | None) -> None:
+    if index is None or (index >= 0 and (count is None or index < count)):
+        return
+    last = "" if count is None else f", the model's classes are 0 to {count - 1}"
+    raise TargetError(f"no class has the index {index}{last}")

@@ -1,0 +1,1 @@
+"""The dashboard's parts: the only code below `pages/` that imports Streamlit."""

@@ -1,0 +1,33 @@
+"""Registers the browser components whose files lie in `assets/`."""
+
+from functools import cache
+from pathlib import Path
+
+import streamlit as st
+from streamlit.components.v2.types import ComponentRenderer
+
+ASSETS = Path(__file__).resolve().parents[2] / "assets"
+
+
+@cache
+def component(name: str) -> ComponentRenderer:
+    """Register the component of the files `assets/NAME.{html,css,js}`, once a process.
+
+    Parameters
+    ----------
+    name : str
+        Stem of the three files. Further files `NAME.PART.js` are put before `NAME.js`, in the
+        order of their names, and form one ES module with it: an inline component cannot import.
+
+    Returns
+    -------
+    ComponentRenderer
+        Mounts the component: called with `key=` and `data=` inside a Streamlit script.
+    """
+    scripts = [*sorted(ASSETS.glob(f"{name}.*.js")), ASSETS / f"{name}.js"]
+    return st.components.v2.component(
+        f"hookscope_{name}",
+        html=(ASSETS / f"{name}.html").read_text("utf-8"),
+        css=(ASSETS / f"{name}.css").read_text("utf-8"),
+        js="\n".join(script.read_text("utf-8") for script in scripts),
+    )

@@ -1,0 +1,204 @@
+"""`make bench`: what the hooks cost, as ratios in one run, beside other packages.
+
+Everything runs on the CPU with two threads: one ResNet-50 with random weights in channels_last,
+one 224 × 224 picture, the same class. What is compared takes turns within a round, each round is a
+ratio to the plain pass of that round, and the median over the rounds is printed. Each run puts its
+hooks on and takes them off again. Other packages are given the prepared tensor; `explain` and
+`explain_layers` prepare the picture too, and are held to the bound with that.
+"""
+
+from __future__ import annotations
+
+import copy
+import gc
+import io
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+from captum.attr import LayerGradCam
+from PIL import Image
+from pytorch_grad_cam import GradCAM as GradCamPackage
+from pytorch_grad_cam.utils.model_targets import ClassifierOutputTarget
+from torch import Tensor, nn
+from torchcam.methods import GradCAM as TorchCam
+
+import interp
+from interp.attribution.base import LayerCall, Request, get_method
+from interp.models.layers import recommended_layer
+from interp.picture import Picture, open_picture, sample_pictures
+from interp.targets import parse_target
+
+ROUNDS = 25
+WARM_UP = 3
+CLASS = 281
+BLOCKS = [f"layer{stage}.{i}" for stage, n in ((1, 3), (2, 4), (3, 6), (4, 3)) for i in range(n)]
+MEMORY_RUNS = 50
+MEMORY_BOUND_MB = 30.0
+
+Contender = Callable[[], object]
+
+
+def main() -> int:
+    """Print the rows; 1 where a number misses its bound."""
+    torch.set_num_threads(2)
+    torch.manual_seed(0)
+    model = interp.load_model("resnet50", weights="none", device="cpu")
+    picture = _picture()
+    shown = model.prepare(picture)
+    # Its own parameters, as its builder leaves them: other packages expect them to need gradients.
+    theirs = copy.deepcopy(model.module).requires_grad_(True)
+    print(__doc__.split("\n\n", 1)[1])
+    return max(
+        _row("Grad-CAM, default layer", 1.10, *_default_layer(model, picture, shown, theirs)),
+        _row("Grad-CAM, 16 blocks", 2.6, *_all_blocks(model, picture, shown, theirs)),
+        _row("every module hooked both ways", 1.8, *_every_module(model, shown)),
+        _memory(model, picture),
+    )
+
+
+def _picture() -> Picture:
+    square = io.BytesIO()
+    with Image.open(sample_pictures()["chelsea"]) as image:
+        image.resize((224, 224)).save(square, "PNG")
+    return open_picture(square.getvalue(), name="chelsea-224.png")
+
+
+def _default_layer(
+    model: interp.LoadedModel, picture: Picture, shown: Tensor, theirs: nn.Module
+) -> tuple[Contender, dict[str, Contender]]:
+    info = recommended_layer(model.layers)
+    layer = theirs.get_submodule(info.path)
+    captum = LayerGradCam(theirs, layer)
+    target = parse_target(str(CLASS), model.categories)
+
+    def core() -> object:
+        return get_method("grad-cam").run(Request(model, shown, (LayerCall(info),), target))
+
+    def grad_cam() -> object:
+        with GradCamPackage(theirs, [layer]) as extractor:
+            return extractor(shown, [ClassifierOutputTarget(CLASS)])
+
+    return lambda: _plain(model.module, shown), {
+        "interp.explain": lambda: interp.explain(model, picture, target=str(CLASS)),
+        "  without the picture": core,
+        "torchcam": _torchcam(theirs, shown, [info.path]),
+        "captum": lambda: captum.attribute(shown, target=CLASS),
+        "pytorch-grad-cam": grad_cam,
+    }
+
+
+def _all_blocks(
+    model: interp.LoadedModel, picture: Picture, shown: Tensor, theirs: nn.Module
+) -> tuple[Contender, dict[str, Contender]]:
+    captum = [LayerGradCam(theirs, theirs.get_submodule(path)) for path in BLOCKS]
+    return lambda: _plain(model.module, shown), {
+        "interp.explain_layers": lambda: interp.explain_layers(
+            model, picture, layers=BLOCKS, target=str(CLASS)
+        ),
+        "torchcam, one pass": _torchcam(theirs, shown, BLOCKS),
+        "captum, a pass each": lambda: [cam.attribute(shown, target=CLASS) for cam in captum],
+    }
+
+
+def _every_module(
+    model: interp.LoadedModel, shown: Tensor
+) -> tuple[Contender, dict[str, Contender]]:
+    def plain() -> Tensor:
+        return _input_gradient(model.module, shown)
+
+    def hooked() -> Tensor:
+        with interp.HookSession(model.module) as session:
+            for path, _ in session.module.named_modules():
+                session.forward(path, _forward_mean)
+                session.full_backward(path, _backward_mean)
+            return _input_gradient(session.module, shown)
+
+    return plain, {"interp.HookSession": hooked}
+
+
+def _torchcam(model: nn.Module, shown: Tensor, layers: list[str]) -> Contender:
+    def run() -> list[Tensor]:
+        with TorchCam(model, layers) as extractor:
+            return extractor(CLASS, model(shown))
+
+    return run
+
+
+@torch.no_grad()
+def _plain(module: nn.Module, shown: Tensor) -> Tensor:
+    return module(shown)
+
+
+def _input_gradient(module: nn.Module, shown: Tensor) -> Tensor:
+    leaf = shown.detach().requires_grad_()
+    (gradient,) = torch.autograd.grad(module(leaf)[0, CLASS], leaf)
+    return gradient
+
+
+def _forward_mean(module: nn.Module, args: object, output: Tensor) -> None:
+    output.detach().mean()
+
+
+def _backward_mean(module: nn.Module, grad_input: object, grad_output: tuple[Tensor]) -> None:
+    grad_output[0].mean()
+
+
+def _row(what: str, bound: float, base: Contender, contenders: dict[str, Contender]) -> bool:
+    """Measure, print, and say whether the first contender misses the bound."""
+    names = ["plain", *contenders]
+    runs = {"plain": base, **contenders}
+    times: dict[str, list[float]] = {name: [] for name in names}
+    for turn in range(WARM_UP + ROUNDS):
+        for name in names[turn % len(names) :] + names[: turn % len(names)]:
+            began = time.perf_counter()
+            runs[name]()
+            if turn >= WARM_UP:
+                times[name].append(time.perf_counter() - began)
+    ratios = {
+        name: statistics.median(t / p for t, p in zip(times[name], times["plain"], strict=True))
+        for name in names
+    }
+    ours = names[1]
+    missed = ratios[ours] > bound
+    print(f"{what}: {'MISSED' if missed else 'reached'} ({ratios[ours]:.2f}, bound {bound:.2f})")
+    for name in names:
+        print(f"    {name:24}{ratios[name]:7.2f} ×{1000 * statistics.median(times[name]):9.1f} ms")
+    return missed
+
+
+def _memory(model: interp.LoadedModel, picture: Picture) -> bool:
+    interp.explain(model, picture)
+    before = _tensors(), _resident_mb()
+    for _ in range(MEMORY_RUNS):
+        interp.explain(model, picture)
+    tensors, megabytes = _tensors() - before[0], _resident_mb() - before[1]
+    hooks = len(interp.audit(model.module))
+    missed = bool(hooks) or tensors > 0 or megabytes > MEMORY_BOUND_MB
+    print(
+        f"memory after {MEMORY_RUNS} runs: {'MISSED' if missed else 'reached'} "
+        f"({hooks} live hooks, {tensors:+} tensors, {megabytes:+.1f} MB, "
+        f"bound 0, 0, {MEMORY_BOUND_MB:.0f} MB)"
+    )
+    return missed
+
+
+def _tensors() -> int:
+    gc.collect()
+    return sum(issubclass(type(thing), Tensor) for thing in gc.get_objects())
+
+
+def _resident_mb() -> float:
+    """Resident memory of this process; 0 where the system does not show it under /proc."""
+    status = Path("/proc/self/status")
+    if not status.exists():
+        return 0.0
+    (line,) = [line for line in status.read_text().splitlines() if line.startswith("VmRSS:")]
+    return int(line.split()[1]) / 1024
+
+
+if __name__ == "__main__":
+    sys.exit(main())
