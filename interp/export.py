@@ -23,6 +23,7 @@ from interp.render import (
     DEFAULT_DIVERGING,
     DEFAULT_OPACITY,
     DEFAULT_THRESHOLD,
+    figure,
     overlay,
     scale_for,
 )
@@ -98,6 +99,21 @@ def png_bytes(attribution: "Attribution") -> bytes:
     return buffer.getvalue()
 
 
+def figure_bytes(attribution: "Attribution") -> bytes:
+    """PNG for a paper: the overlay with a colour bar in raw values and a caption under it."""
+    scale = scale_for(attribution.map, signed=attribution.signed)
+    weights = "untrained" if attribution.source == "untrained" else attribution.weights
+    caption = (
+        f"{attribution.method} for {attribution.target.label}, {attribution.model_name} "
+        f"({weights}), layer {' + '.join(attribution.layers)}, "
+        f"{attribution.map.shape[0]}×{attribution.map.shape[1]} grid"
+    )
+    drawn = figure(attribution.picture.image, attribution.on_picture(), scale, caption=caption)
+    buffer = io.BytesIO()
+    drawn.save(buffer, "PNG")
+    return buffer.getvalue()
+
+
 def npz_bytes(attribution: "Attribution") -> bytes:
     """The numbers, unscaled.
 
@@ -158,7 +174,7 @@ def save(
         new files stays and files that stood there before are as they were.
     """
     target = Path(folder)
-    name = default_stem(attribution) if stem is None else safe_stem(stem)
+    name = default_stem(attribution) if stem is None else safe_stem(*stem.split("."))
     contents = _contents(attribution)
     try:
         target.mkdir(parents=True, exist_ok=True)

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import torch
 from torch import Tensor
+from torch.nn.functional import log_softmax, logsigmoid
 
 from interp.errors import ModelError, TargetError
 
@@ -51,12 +52,11 @@ class Target:
 
     def score(self, logits: Tensor) -> Tensor:
         """The number that is explained, shape (N,), from logits of shape (N, K)."""
-        if self.scale == "logit":
-            values = logits
-        elif self.binary:
-            values = torch.nn.functional.logsigmoid(logits)
-        else:
-            values = torch.log_softmax(logits, dim=-1)
+        values = logits
+        if self.scale != "logit":
+            # In float32: in half precision a probability near 1 has no gradient left.
+            values = logits.float()
+            values = logsigmoid(values) if self.binary else log_softmax(values, dim=-1)
         if self.scale == "prob":
             values = values.exp()
         score = values[:, self.index]
@@ -107,15 +107,18 @@ def parse_target(target: "str | int | Target | None", categories: Sequence[str] 
         (`281-282` or `tabby-tiger cat`); `:prob` or `:logprob` behind it explains that instead of
         the logit.
     categories : sequence of str
-        The model's class names in order; without them any index is taken.
+        The model's class names in order; without them any index is taken. One name is that of a
+        model with a single logit (see `class_names`).
 
     Raises
     ------
     TargetError
         If there is no such class, or the name stands for several.
     """
-    names = tuple(categories)
+    names = class_names(categories)
     if isinstance(target, Target):
+        for index in (target.index, target.against):
+            _check_index(index, len(names) or None)
         return replace(target, categories=names)
     text = "" if target is None else str(target).strip()
     scale: Any = "logit"
@@ -128,6 +131,15 @@ def parse_target(target: "str | int | Target | None", categories: Sequence[str] 
     index = _class_index(first, names)
     against = None if second is None else _class_index(second, names)
     return Target(index, against, scale, names)
+
+
+def class_names(categories: Sequence[str]) -> tuple[str, ...]:
+    """The names of a model's scores, in order.
+
+    The single logit of a model stands for two classes, so its one name becomes «not cat», «cat».
+    """
+    names = tuple(categories)
+    return (f"not {names[0]}", *names) if len(names) == 1 else names
 
 
 def find_logits(output: Any) -> tuple[Tensor, bool]:
@@ -193,20 +205,29 @@ def _split_contrast(text: str, names: tuple[str, ...]) -> tuple[str, str | None]
     known = {name.casefold() for name in names}
     if text.casefold() in known or re.fullmatch(r"[-+]?\d+", text):
         return text, None
-    for dash in re.finditer(r"[-−]", text):
-        left, right = text[: dash.start()].strip(), text[dash.end() :].strip()
-        if all(part.casefold() in known or part.isdigit() for part in (left, right)):
-            return left, right
-    return text, None
+    cuts = ((text[: dash.start()], text[dash.end() :]) for dash in re.finditer(r"[-−]", text))
+    found = [
+        (left.strip(), right.strip())
+        for left, right in cuts
+        if all(
+            part.strip().casefold() in known or part.strip().isdecimal() for part in (left, right)
+        )
+    ]
+    if len(found) > 1:
+        ways = " or as ".join(f"«{left}» − «{right}»" for left, right in found)
+        raise TargetError(f"«{text}» can be read as {ways}: write the indices, as in 281-282")
+    return found[0] if found else (text, None)
 
 
 def _class_index(text: str, names: tuple[str, ...]) -> int:
-    if re.fullmatch(r"[-+]?\d+", text):
+    if re.fullmatch(r"[-+]?\d{1,18}", text):
         index = int(text)
         _check_index(index, len(names) or None)
         return index
     wanted = text.casefold()
-    found = [index for index, name in enumerate(names) if name.casefold() == wanted]
+    folded = [name.casefold() for name in names]
+    found = [i for i, name in enumerate(names) if name == text]
+    found = found or [i for i, name in enumerate(folded) if name == wanted]
     if len(found) == 1:
         return found[0]
     if found:
@@ -214,9 +235,17 @@ def _class_index(text: str, names: tuple[str, ...]) -> int:
             f"{len(found)} classes are named «{text}»: write the index, one of "
             f"{', '.join(map(str, found))}"
         )
-    close = difflib.get_close_matches(wanted, [name.casefold() for name in names], n=3)
-    hint = f"did you mean {' or '.join(close)}?" if close else "write its index or its exact name"
-    raise TargetError(f"no class is named «{text}»: {hint}")
+    raise TargetError(f"no class is named «{text}»: {_hint(wanted, names, folded)}")
+
+
+def _hint(wanted: str, names: Sequence[str], folded: Sequence[str]) -> str:
+    """Classes with that word in their names, and those with a similar name."""
+    has_word = re.compile(rf"\b{re.escape(wanted)}\b").search
+    close = [i for i, name in enumerate(folded) if has_word(name)]
+    close += [folded.index(name) for name in difflib.get_close_matches(wanted, folded, n=3)]
+    if not close:
+        return "write its index or its exact name"
+    return f"did you mean {' or '.join(names[i] for i in list(dict.fromkeys(close))[:3])}?"
 
 
 def _check_index(index: int | None, count: int | None) -> None:

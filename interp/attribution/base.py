@@ -2,7 +2,7 @@
 
 import platform
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -207,7 +207,7 @@ class Attribution:
             },
             "input": {"fit": self.fit, "size": list(self.geometry.input_size)},
             "method": self.method,
-            "parameters": self.parameters,
+            "parameters": dict(self.parameters),
             "layers": list(self.layers),
             "target": {
                 "text": str(self.target),
@@ -216,7 +216,7 @@ class Attribution:
                 "against": self.target.against,
                 "scale": self.target.scale,
             },
-            "predictions": [vars(prediction) for prediction in self.predictions],
+            "predictions": [asdict(prediction) for prediction in self.predictions],
             "map": {
                 "shape": list(self.map.shape),
                 "minimum": float(finite.min()) if finite.size else None,
@@ -224,7 +224,7 @@ class Attribution:
                 "signed": self.signed,
             },
             "notes": list(self.notes),
-            "hooks": self.hooks,
+            "hooks": dict(self.hooks),
             "seed": self.seed,
             "seconds": round(self.seconds, 6),
             "versions": {

@@ -1,8 +1,9 @@
 """From a picture to heatmaps: the one way that the screen, the command line and the API take."""
 
+import re
 import time
 from collections.abc import Iterable, Sequence
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,12 +20,12 @@ from interp.attribution.base import (
     get_method,
 )
 from interp.attribution.notes import notes_on
-from interp.errors import LayerError, MethodError, PictureError
-from interp.geometry import Fit
+from interp.errors import LayerError, MethodError, ModelError, PictureError, TargetError
+from interp.geometry import FITS, Fit
 from interp.models.layers import find_layer, recommended_layer
 from interp.models.loading import LoadedModel
 from interp.picture import Picture
-from interp.targets import Target, find_logits, parse_target, probabilities
+from interp.targets import Target, class_names, find_logits, parse_target, probabilities
 
 Layers = str | Iterable[str] | None
 
@@ -38,10 +39,14 @@ def predict(
     ------
     PictureError
         If the picture cannot be fitted to the model's input.
+    TargetError
+        If `k` is below 1.
     """
-    tensor = model.prepare(picture, _checked(fit))
+    if k < 1:
+        raise TargetError(f"no predictions were asked for (k is {k}): ask for one or more")
+    _check(model, picture, fit)
     with torch.inference_mode():
-        logits, binary = find_logits(model.module(tensor))
+        logits, binary = find_logits(model.module(model.prepare(picture, fit)))
     return _predictions(logits[0].float(), binary, model.categories, k)
 
 
@@ -88,7 +93,8 @@ def explain(
     chosen, request = _request(model, picture, method, layers, target, fit, parameters)
     outcome = chosen.run(request)
     raw = outcome.maps[0] if len(outcome.maps) == 1 else _mean_of(outcome.maps, chosen.signed)
-    return _attribution(picture, fit, chosen, request, outcome, raw, request.layers, began)
+    seconds = time.perf_counter() - began
+    return _attribution(picture, fit, chosen, request, outcome, raw, request.layers, seconds)
 
 
 def explain_layers(
@@ -107,8 +113,9 @@ def explain_layers(
     began = time.perf_counter()
     chosen, request = _request(model, picture, method, layers, target, fit, parameters)
     outcome = chosen.run(request)
+    seconds = time.perf_counter() - began
     return [
-        _attribution(picture, fit, chosen, request, outcome, raw, (layer,), began)
+        _attribution(picture, fit, chosen, request, outcome, raw, (layer,), seconds)
         for raw, layer in zip(outcome.maps, request.layers, strict=True)
     ]
 
@@ -122,6 +129,7 @@ def _request(
     fit: Fit,
     parameters: dict[str, Any],
 ) -> tuple[Method, Request]:
+    _check(model, picture, fit)
     chosen = get_method(method)
     known = {parameter.name: parameter.default for parameter in chosen.parameters}
     for name in parameters:
@@ -129,38 +137,47 @@ def _request(
             have = ", ".join(known) or "none"
             raise MethodError(f"{method} has no parameter «{name}» (it has {have})")
     wanted = parse_target(target, model.categories)
-    calls = _layer_calls(model, layers)
-    tensor = model.prepare(picture, _checked(fit))
+    calls = layer_calls(model, layers)
+    tensor = model.prepare(picture, fit)
     return chosen, Request(model, tensor, calls, wanted, known | parameters)
 
 
-def _layer_calls(model: LoadedModel, layers: Layers) -> tuple[LayerCall, ...]:
+def layer_calls(model: LoadedModel, layers: Layers) -> tuple[LayerCall, ...]:
+    """The layers that `explain` would take for `layers`.
+
+    Raises
+    ------
+    LayerError
+        If one of them does not exist or cannot carry a heatmap.
+    """
     if layers is None:
         return (LayerCall(recommended_layer(model.layers)),)
-    names = [layers] if isinstance(layers, str) else list(layers)
+    several = isinstance(layers, Iterable) and not isinstance(layers, str)
+    names: list[Any] = list(layers) if several else [layers]
     if not names:
         raise LayerError("no layer was named: name one, or leave it out for the recommended one")
     return tuple(_layer_call(model, name) for name in names)
 
 
-def _layer_call(model: LoadedModel, name: str) -> LayerCall:
+def _layer_call(model: LoadedModel, name: Any) -> LayerCall:
+    if not isinstance(name, str):
+        raise LayerError(
+            f"a layer is named by its path, such as «layer4.1»: {type(name).__name__} is no name"
+        )
     path, hash_sign, number = name.partition("#")
-    info = find_layer(model.layers, path)
-    if hash_sign and not number.isdigit():
+    if hash_sign and not re.fullmatch(r"\d{1,9}", number):
         raise LayerError(f"«{name}» is no call of a layer: write «{path}#0» for its first")
     call = int(number or 0)
-    if call >= info.calls:
-        raise LayerError(
-            f"layer «{path}» runs {info.calls} time(s): its calls are "
-            + ", ".join(f"{path}#{n}" for n in range(info.calls))
-        )
-    return LayerCall(info, call)
+    return LayerCall(find_layer(model.layers, path, call), call)
 
 
-def _checked(fit: str) -> Any:
-    if fit not in get_args(Fit):
-        raise PictureError(f"no fit «{fit}»: there are {', '.join(get_args(Fit))}")
-    return fit
+def _check(model: Any, picture: Any, fit: str) -> None:
+    if not isinstance(model, LoadedModel):
+        raise ModelError(f"{type(model).__name__} is no loaded model: load it with load_model")
+    if not isinstance(picture, Picture):
+        raise PictureError(f"{type(picture).__name__} is no picture: open it with open_picture")
+    if fit not in FITS:
+        raise PictureError(f"no fit «{fit}»: there are {', '.join(FITS)}")
 
 
 def _attribution(
@@ -171,11 +188,10 @@ def _attribution(
     outcome: Outcome,
     raw: Tensor,
     layers: Sequence[LayerCall],
-    began: float,
+    seconds: float,
 ) -> Attribution:
     model = request.model
-    values: npt.NDArray[np.float32] = np.ascontiguousarray(raw.detach().cpu().numpy(), np.float32)
-    values.setflags(write=False)
+    values, logits = _read_only(raw), _read_only(outcome.logits)
     return Attribution(
         map=values,
         geometry=model.geometry(picture, fit),
@@ -184,11 +200,11 @@ def _attribution(
         layers=tuple(map(str, layers)),
         parameters=dict(request.parameters),
         predictions=tuple(_predictions(outcome.logits, outcome.binary, model.categories, 5)),
-        logits=outcome.logits.cpu().numpy(),
+        logits=logits,
         notes=notes_on(values, model, picture, outcome.target, signed=method.signed),
         hooks=request.ledger.summary(),
         ledger=request.ledger,
-        seconds=time.perf_counter() - began,
+        seconds=seconds,
         picture=picture,
         model_name=model.spec.name,
         weights=model.weights,
@@ -199,12 +215,19 @@ def _attribution(
     )
 
 
+def _read_only(tensor: Tensor) -> npt.NDArray[np.float32]:
+    values: npt.NDArray[np.float32] = np.ascontiguousarray(tensor.detach().cpu(), np.float32)
+    values.setflags(write=False)
+    return values
+
+
 def _predictions(
     logits: Tensor, binary: bool, categories: Sequence[str], k: int
 ) -> list[Prediction]:
     odds = probabilities(logits[None], binary)[0]
-    order = odds.argsort(descending=True)[:k].tolist()
-    names = Target(categories=tuple(categories))
+    # By logit, as the target is chosen: close probabilities may be equal in float32.
+    order = logits.argsort(descending=True, stable=True)[:k].tolist()
+    names = Target(categories=class_names(categories))
     return [Prediction(i, names.name(i), float(odds[i]), float(logits[i])) for i in order]
 
 

@@ -26,26 +26,56 @@ class Callback:
         self.__qualname__ = getattr(fn, "__qualname__", type(fn).__qualname__)
 
     def __call__(self, *given: Any) -> Any:
+        if self.record.removed_at is not None:  # PyTorch still calls it for a graph made before
+            return None
+        if self.record.kind == "forward_pre":
+            return self._before(*given)
+        if self.record.kind == "forward":
+            return self._after(*given)
+        result = self._call(given[-1], *given)
+        if result is not None:
+            self.ledger.changed(self.record, shapes_of(result))
+        return result
+
+    def _before(self, module: Any, args: Any, kwargs: Any) -> Any:
+        given = args, kwargs
+        value = self.guard.current(given)
+        self.guard.keep(value)
+        result = self._call(value, module, *(value if self.with_kwargs else value[:1]))
+        if result is None:
+            return self._settled(given, value)
+        self.ledger.changed(self.record, shapes_of(result))
+        if self.with_kwargs:
+            return result
+        return (result if isinstance(result, tuple) else (result,)), value[1]
+
+    def _after(self, module: Any, args: Any, kwargs: Any, output: Any) -> Any:
+        value = self.guard.current(output, returned=True)
+        self.guard.keep((args, kwargs, value))
+        between = (args, kwargs) if self.with_kwargs else (args,)
+        result = self._call(value, module, *between, value)
+        if result is None:
+            return self._settled(output, value)
+        self.ledger.changed(self.record, shapes_of(result))
+        return result
+
+    def _settled(self, given: Any, value: Any) -> Any:
+        """What PyTorch is to go on with when the hook returned None; None for what it gave."""
+        now = self.guard.current(value, returned=True)
+        if now is not value:
+            self.ledger.changed(self.record, shapes_of(now))
+        return None if now is given else now
+
+    def _call(self, value: Any, *arguments: Any) -> Any:
         record, began = self.record, time.perf_counter()
-        forward = record.kind in ("forward_pre", "forward")
-        if forward:
-            self.guard.keep(given[1:])
-        value = given[-1] if record.kind != "forward_pre" else given[1:]
         self.ledger.fired(record, shapes_of(value))
-        arguments = given[:2] + given[3:] if forward and not self.with_kwargs else given
         try:
-            result = self.fn(*arguments)
+            return self.fn(*arguments)
         except BaseException as error:
             self.ledger.error(record, error)
             raise
         finally:
             record.seconds += time.perf_counter() - began
-        if result is None:
-            return None
-        self.ledger.changed(record, shapes_of(result))
-        if record.kind == "forward_pre" and not self.with_kwargs:
-            return (result if isinstance(result, tuple) else (result,)), given[2]
-        return result
 
 
 def shape_of(tensor: Tensor) -> str:

@@ -8,32 +8,41 @@ the copy. What the network computes is unchanged bit for bit, and what a hook ke
 """
 
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass
-from types import CodeType
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import CodeType, FrameType
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.multiprocessing.reductions import StorageWeakRef
-from torch.overrides import TorchFunctionMode
-from torch.utils.weak import WeakTensorKeyDictionary
-
-_IN_PLACE_OPERATORS = (
-    "add sub mul truediv floordiv mod pow matmul and or xor lshift rshift div".split()  # noqa: SIM905
+from torch.overrides import (
+    TorchFunctionMode,
+    _len_torch_function_stack,
+    _pop_mode,
+    _push_mode,
 )
-_IN_PLACE_DUNDERS = {"__setitem__"} | {f"__i{name}__" for name in _IN_PLACE_OPERATORS}
-_NOT_A_WRITE = frozenset({"requires_grad_", "rename_", "share_memory_", "detach_"})
+from torch.utils.hooks import BackwardHook
+
+from interp.hooks.redirections import Redirections
+from interp.hooks.writes import (
+    Place,
+    as_before_the_hook,
+    at,
+    covers,
+    part_of,
+    put,
+    storage_of,
+    tensors_in,
+    twin,
+    with_strides,
+    written,
+)
+
 _MODULE_CALL: CodeType = nn.Module._call_impl.__code__
-
-
-@dataclass(frozen=True, slots=True)
-class _Moved:
-    """A storage that was written to: its geometry then, and the tensor that took its place."""
-
-    storage: StorageWeakRef
-    geometry: tuple[Any, ...]
-    tensor: Tensor
+_MAKES_VIEW: CodeType = BackwardHook._apply_on_tensors.__code__
+_OUTPUT_HOOK: CodeType = BackwardHook.setup_output_hook.__code__
+_HOOK_NODE = "BackwardHookFunctionBackward"
 
 
 class OutOfPlace(TorchFunctionMode):
@@ -46,33 +55,76 @@ class OutOfPlace(TorchFunctionMode):
     ----------
     callback : CodeType
         Code of the function that calls a user's hook. A hook sees the tensors it is given and
-        those it kept as they were, so nothing is redirected inside it.
+        those it kept as they were; only what it writes itself is redirected for it. Code around
+        the pass reads and writes as it always does.
     """
 
     def __init__(self, callback: CodeType) -> None:
         super().__init__()
         self._callback = callback
         self._kept: dict[int, StorageWeakRef] = {}
-        self._moved: dict[int, _Moved] = {}
-        self._cut_from = WeakTensorKeyDictionary()
+        self._moved = Redirections()
+        self._depth: int | None = None
+        self._on = False
+
+    @contextmanager
+    def during(self, *, late: bool = False) -> Iterator[None]:
+        """Be on while a pass runs.
+
+        Parameters
+        ----------
+        late : bool
+            Begin at the first hook that fires, and spare the cost of watching every operation
+            before it: for a pass in which autograd follows nothing until then.
+        """
+        outermost = self._depth is None
+        if outermost:
+            self._depth = _len_torch_function_stack()
+        if not late:
+            self._wake()
+        try:
+            yield
+        finally:
+            if outermost:
+                if self._on:
+                    _pop_mode()
+                self._depth, self._on = None, False
+                self.forget()
+
+    def _wake(self) -> None:
+        """Go on the stack of modes, below those that the network itself has entered meanwhile."""
+        if self._on or self._depth is None:
+            return
+        above = [_pop_mode() for _ in range(_len_torch_function_stack() - self._depth)]
+        for mode in (self, *reversed(above)):
+            _push_mode(mode)
+        self._on = True
 
     def keep(self, value: Any) -> None:
         """Protect the memory of every tensor in `value` (nested tuples, lists and dicts)."""
-        for tensor in tensors_in(value):
-            storage = tensor.untyped_storage()
-            self._kept[storage._cdata] = StorageWeakRef(storage)
+        self._wake()
+        with torch._C.DisableTorchFunction():
+            for tensor in tensors_in(value):
+                self._kept[storage_of(tensor)] = StorageWeakRef(tensor.untyped_storage())
 
-    def is_stale(self, value: Any) -> bool:
-        """Whether a tensor in `value` was written to, so that a copy now stands for it."""
-        return bool(self._moved) and any(
-            tensor.untyped_storage()._cdata in self._moved for tensor in tensors_in(value)
-        )
+    def current(self, value: Any, *, returned: bool = False) -> Any:
+        """`value` with every tensor that was written to replaced by what it is now.
+
+        What a hooked module is called with and what it returns go through here, so that its hooks
+        see what is there, and its part of the graph begins and ends with it. The very same object
+        where there is nothing to replace.
+        """
+        if not self._moved:
+            return value
+        with torch._C.DisableTorchFunction():
+            if not self._moved.has_any(value):
+                return value
+            return self._moved.current(value, copies=not returned)
 
     def forget(self) -> None:
         """Let go of every tensor: the pass is over."""
         self._kept.clear()
         self._moved.clear()
-        self._cut_from.clear()
 
     def __torch_function__(
         self,
@@ -82,76 +134,103 @@ class OutOfPlace(TorchFunctionMode):
         kwargs: dict[str, Any] | None = None,
     ) -> Any:
         kwargs = kwargs or {}
-        if getattr(func, "__name__", "") == "__get__":  # shape, grad_fn, …: reads no value
-            return func(*args, **kwargs)
-        args = tuple(_as_before_the_hook(arg) for arg in args)
-        if self._moved and self.is_stale((args, kwargs)) and self._called_by_the_network():
-            args, kwargs = self._current(args), self._current(kwargs)
-        target = _written(func, args, kwargs)
-        if target is not None and self._is_protected(target):
-            return self._redirect(func, target, args, kwargs)
+        if getattr(func, "__name__", "") == "__get__":  # shape, grad_fn, …
+            value = func(*args, **kwargs)
+            if self._moved and type(value).__name__ == _HOOK_NODE and _gives_output():
+                self._goes_through_hook(args[0])
+            return value
+        places = written(func, args, kwargs)
+        if (places and self._may_be_protected(places, args, kwargs)) or (
+            self._moved and self._moved.has_any((args, kwargs))
+        ):
+            caller = self._caller()
+            by_hook = caller is self._callback
+            if caller is None:
+                for place in places:
+                    self._moved.drop(at(place, args, kwargs))
+            elif caller is not _MAKES_VIEW:
+                args = self._moved.current(args, by_hook=by_hook)
+                kwargs = self._moved.current(kwargs, by_hook=by_hook)
+                places = [p for p in places if self._is_protected(at(p, args, kwargs), by_hook)]
+                if places:
+                    return self._redirect(func, places, args, kwargs, by_hook)
+        args = tuple(as_before_the_hook(arg) for arg in args)
         result = func(*args, **kwargs)
         self._remember_source(args, result)
         return result
 
-    def _is_protected(self, target: Tensor) -> bool:
-        if target.requires_grad and torch.is_grad_enabled():
+    def _may_be_protected(self, places: list[Place], args: Any, kwargs: dict[str, Any]) -> bool:
+        return any(self._is_protected(at(place, args, kwargs), False) for place in places)
+
+    def _is_protected(self, target: Tensor, by_hook: bool) -> bool:
+        if target.requires_grad and torch.is_grad_enabled() and not by_hook:
             return True
-        return target.untyped_storage()._cdata in self._kept
+        return storage_of(target) in self._kept
 
     def _redirect(
-        self, func: Callable[..., Any], target: Tensor, args: Any, kwargs: dict[str, Any]
+        self,
+        func: Callable[..., Any],
+        places: list[Place],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        by_hook: bool,
     ) -> Any:
-        storage = target.untyped_storage()
-        if kwargs.get("inplace"):
-            twin = func(*args, **{**kwargs, "inplace": False})
-            if twin.untyped_storage()._cdata == storage._cdata:  # dropout in eval: nothing written
-                return twin
-            if _covers(target) and twin.stride() == target.stride():
-                self._move(target, twin)
-                return twin
-        source = target
-        while not _covers(source) and source in self._cut_from:
-            source = self._cut_from[source]
-        if not _covers(source) and source._base is not None:
-            source = source._base
-        self._move(source, _twin(source))
-        return func(*self._current(args), **self._current(kwargs))
+        """Run an operation on copies of what it writes to, which stand for that from now on."""
+        moves = []
+        draws = kwargs.get("training", False)  # a random mask is drawn otherwise out of place
+        if kwargs.get("inplace") and not draws and torch.is_grad_enabled():
+            target = at(places[0], args, kwargs)
+            result = func(*args, **{**kwargs, "inplace": False})
+            if storage_of(result) == storage_of(target):  # it had nothing to write
+                return result
+            result = with_strides(result, target)
+            moves.append((target, result))
+        else:
+            for place in places:
+                target = at(place, args, kwargs)
+                copy = twin(as_before_the_hook(target))
+                args, kwargs = put(copy, place, args, kwargs)
+                moves.append((target, copy))
+            result = func(*args, **kwargs)
+        for target, new in moves:
+            self._move(target, new, by_hook)
+        return result
 
-    def _move(self, old: Tensor, new: Tensor) -> None:
-        for key in [key for key, moved in self._moved.items() if moved.storage.expired()]:
-            del self._moved[key]
-        storage = old.untyped_storage()
-        geometry = (old.size(), old.stride(), old.storage_offset())
-        self._moved[storage._cdata] = _Moved(StorageWeakRef(storage), geometry, new)
+    def _move(self, target: Tensor, new: Tensor, by_hook: bool) -> None:
+        """From now on `new` is what `target` was."""
+        if covers(target):
+            self._moved.add(target, new, by_hook)
+            return
+        source = self._moved.source(target)
+        whole = twin(source)
+        with torch.set_grad_enabled(torch.is_grad_enabled() or new.requires_grad):
+            place = part_of(whole, target, source.storage_offset())
+            place.copy_(part_of(new, target, target.storage_offset()))
+        self._moved.add(source, whole, by_hook)
+        # What is written to `new` later has to reach the whole of it.
+        self._moved.cut(place, whole)
+        self._moved.add(new, place, by_hook, copied=True)
 
-    def _current(self, value: Any) -> Any:
-        """`value` with every tensor that was written to replaced by what it is now."""
-        if isinstance(value, Tensor):
-            moved = self._moved.get(value.untyped_storage()._cdata)
-            if moved is None:
-                return value
-            size, stride, offset = moved.geometry
-            if (value.size(), value.stride(), value.storage_offset()) == (size, stride, offset):
-                return self._current(moved.tensor)
-            shift = value.storage_offset() - offset + moved.tensor.storage_offset()
-            return self._current(moved.tensor.as_strided(value.size(), value.stride(), shift))
-        if type(value) in (tuple, list):
-            return type(value)(self._current(item) for item in value)
-        if type(value) is dict:
-            return {key: self._current(item) for key, item in value.items()}
-        return value
+    def _goes_through_hook(self, passed_on: Tensor) -> None:
+        """A module with a backward hook returns what it wrote: `passed_on` stands for that now.
 
-    def _called_by_the_network(self) -> bool:
-        """Whether a module's own code asks, and not a hook or the code around the pass."""
-        frame = sys._getframe(2)
+        Otherwise the network, where it goes on with the tensor that the module wrote over, would
+        go around the hook.
+        """
+        place = self._moved.copy_in(passed_on)
+        if place is None:
+            self._moved.put_behind(passed_on)
+        else:
+            self._move(place, passed_on, by_hook=False)
+
+    def _caller(self) -> CodeType | None:
+        """Code of the hook or the module call that asks; None for code around the pass."""
+        frame: FrameType | None = sys._getframe(2)
         while frame is not None:
-            if frame.f_code is self._callback:
-                return False
-            if frame.f_code is _MODULE_CALL:
-                return True
-            frame = frame.f_back  # type: ignore[assignment]
-        return False
+            if frame.f_code in (self._callback, _MODULE_CALL, _MAKES_VIEW):
+                return frame.f_code
+            frame = frame.f_back
+        return None
 
     def _remember_source(self, args: tuple[Any, ...], result: Any) -> None:
         """Keep what a view was cut from, so that a write to the view reaches all of it."""
@@ -159,69 +238,15 @@ class OutOfPlace(TorchFunctionMode):
         if not (isinstance(source, Tensor) and source.requires_grad):
             return
         for part in result if type(result) in (tuple, list) else (result,):
-            if isinstance(part, Tensor) and part._is_view() and not _covers(part):
-                self._cut_from[part] = source
+            if isinstance(part, Tensor) and part._is_view() and not covers(part):
+                self._moved.cut(part, source)
 
 
-def tensors_in(value: Any) -> list[Tensor]:
-    """Every tensor in nested tuples, lists, dicts and dataclass-like mappings, in order."""
-    if isinstance(value, Tensor):
-        return [value]
-    if isinstance(value, dict):
-        value = list(value.values())
-    if isinstance(value, tuple | list):
-        return [tensor for item in value for tensor in tensors_in(item)]
-    return []
-
-
-def _written(
-    func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> Tensor | None:
-    """The tensor that `func` is about to change in place, or None."""
-    name = getattr(func, "__name__", "")
-    in_place = (
-        bool(kwargs.get("inplace"))
-        or name in _IN_PLACE_DUNDERS
-        or (name.endswith("_") and not name.endswith("__") and name not in _NOT_A_WRITE)
-    )
-    target = args[0] if args else kwargs.get("input")
-    return target if in_place and isinstance(target, Tensor) else None
-
-
-def _as_before_the_hook(value: Any) -> Any:
-    """`value` with the strides that a channels-last tensor of one picture had before its hook.
-
-    The view that a full backward hook hands on has another stride in the first dimension, which
-    names no memory but makes a convolution take another kernel: the last bits of the logits would
-    depend on whether somebody watches.
-    """
-    if type(value) is list:
-        return [_as_before_the_hook(item) for item in value]
-    if not (isinstance(value, Tensor) and value.dim() == 4 and value.size(0) == 1):
-        return value
-    numel, (_, channels, _, width) = value.numel(), value.shape
-    if value.stride(0) == numel or value.stride()[1:] != (1, width * channels, channels):
-        return value
-    if value.grad_fn is None or value.grad_fn.name() != "BackwardHookFunctionBackward":
-        return value
-    rows = value.permute(0, 2, 3, 1)
-    return rows.view(rows.shape).permute(0, 3, 1, 2)
-
-
-def _twin(tensor: Tensor) -> Tensor:
-    """A copy that autograd follows, with the very strides of the original.
-
-    A plain clone may give a dimension of size one another stride, and a convolution then takes
-    another kernel, which shows in the last bits of the logits.
-    """
-    twin = tensor.clone()
-    if twin.stride() == tensor.stride():
-        return twin
-    return torch.empty_strided(
-        tensor.size(), tensor.stride(), dtype=tensor.dtype, device=tensor.device
-    ).copy_(tensor)
-
-
-def _covers(tensor: Tensor) -> bool:
-    """Whether the tensor names every element of its memory, so that a clone replaces all of it."""
-    return tensor.numel() * tensor.element_size() == tensor.untyped_storage().nbytes()
+def _gives_output() -> bool:
+    """Whether PyTorch is making the view that a full backward hook's module returns."""
+    frame: FrameType | None = sys._getframe(2)
+    for _ in range(3):  # the list of what is made, and the function that makes it
+        if frame is None or frame.f_code is _OUTPUT_HOOK:
+            return frame is not None
+        frame = frame.f_back
+    return False

@@ -156,14 +156,18 @@ def forward_pass(
 
     Works whatever grad mode the caller is in, and changes neither it nor anything of the module.
     """
-    with (
-        torch.inference_mode(False),
-        torch.set_grad_enabled(gradients),
-        HookSession(module, ledger) as session,
-    ):
-        freeze(session.module)
-        run = Pass(session, tensor, paths, gradients)
-        try:
-            yield run
-        finally:
-            run.release()
+    session = HookSession(module, ledger)
+    try:
+        with (
+            torch.inference_mode(False),
+            torch.set_grad_enabled(gradients),
+            session.running(late=True),
+        ):
+            freeze(session.module)
+            run = Pass(session, tensor, paths, gradients)
+            try:
+                yield run
+            finally:
+                run.release()
+    finally:
+        session.close()

@@ -2,7 +2,7 @@
 
 import difflib
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Self
@@ -14,6 +14,7 @@ from interp.errors import HookError, LayerError
 from interp.hooks.callback import Callback, shape_of
 from interp.hooks.ledger import HookLedger, HookRecord, Kind, audit
 from interp.hooks.out_of_place import OutOfPlace
+from interp.hooks.witness import Witness
 from interp.models.copies import private_copy
 
 # PyTorch warns of a case that is meant here: a graph that starts at the hooked layer itself.
@@ -26,18 +27,42 @@ class HookHandle:
     `id` and `record` lead to what the ledger knows of it. `remove` may be called more than once.
     """
 
-    def __init__(self, record: HookRecord, raw: RemovableHandle, ledger: HookLedger) -> None:
+    def __init__(
+        self,
+        record: HookRecord,
+        raw: RemovableHandle,
+        ledger: HookLedger,
+        witness: Witness | None = None,
+        beside: Iterable[RemovableHandle] = (),
+    ) -> None:
         self.record = record
         self._raw = raw
         self._ledger = ledger
+        self._witness = witness
+        self._beside = tuple(beside)
 
     @property
     def id(self) -> int:
         return self.record.id
 
+    def is_registered(self) -> bool:
+        """Whether PyTorch still has the hook."""
+        hooks = self._raw.hooks_dict_ref()
+        return hooks is not None and self._raw.id in hooks
+
     def remove(self) -> None:
-        self._raw.remove()
+        for raw in (self._raw, *self._beside):
+            raw.remove()
         self._ledger.removed(self.record)
+
+    def settle(self) -> None:
+        """Remove the hook and write in its record how it ended."""
+        self.remove()
+        if self.is_registered():
+            self.record.status = "leaked"
+        elif self.record.fires == 0 and self.record.status == "removed":
+            silent = self._witness.why_silent() if self._witness else "no gradient reached it"
+            self.record.status = f"never fired: {silent}"
 
 
 class HookSession:
@@ -94,32 +119,25 @@ class HookSession:
             self.close()
 
     @contextmanager
-    def running(self) -> Iterator[None]:
+    def running(self, *, late: bool = False) -> Iterator[None]:
         """One pass, or several, with in-place operations made harmless on this thread.
 
         Entering the session does this; a session whose hooks outlive a pass uses it for each.
+        `late` begins with the first hook that fires (see `OutOfPlace.during`).
         """
         self._check_open()
         try:
-            with self._guard:
+            with self._guard.during(late=late):
                 yield
         except BaseException as error:
             self.ledger.fail(error)
             raise
-        finally:
-            self._guard.forget()
 
     def close(self) -> None:
         """Remove every hook that is left and settle its record. Nothing can be registered after."""
-        for handle in self._handles:
-            handle.remove()
         self.closed = True
-        left = {hook.key for hook in audit(self.module)}
         for handle in self._handles:
-            if handle._raw.id in left and handle.record.kind != "tensor":
-                handle.record.status = "leaked"
-            elif handle.record.fires == 0 and handle.record.status == "removed":
-                handle.record.status = f"never fired: {self._why_silent(handle.record)}"
+            handle.settle()
         self._handles.clear()
         self._guard.forget()
 
@@ -185,11 +203,7 @@ class HookSession:
         class_name = type(owner).__name__ if owner is not None and path else "Tensor"
         record = self.ledger.register("tensor", path, class_name, purpose, origin)
         callback = Callback(fn, record, self.ledger, self._guard)
-        return self._keep(record, tensor.register_hook(callback))
-
-    def is_stale(self, value: Any) -> bool:
-        """Whether the network wrote over a tensor in `value` during this pass."""
-        return self._guard.is_stale(value)
+        return self._keep(HookHandle(record, tensor.register_hook(callback), self.ledger))
 
     def _on_module(
         self,
@@ -206,14 +220,14 @@ class HookSession:
         callback = Callback(fn, record, self.ledger, self._guard, with_kwargs)
         if kind in ("forward_pre", "forward"):
             options["with_kwargs"] = True
-        register = getattr(module, f"register_{kind}_hook")
-        handle = self._keep(record, register(callback, **options))
+        register, witness = getattr(module, f"register_{kind}_hook"), Witness(kind, self._guard)
+        raw = register(callback, **options)
         if reason := self._cannot_fire(path, module):
             record.status = f"cannot fire: {reason}"
-        return handle
+        beside = witness.stand_by(module)
+        return self._keep(HookHandle(record, raw, self.ledger, witness, beside))
 
-    def _keep(self, record: HookRecord, raw: RemovableHandle) -> HookHandle:
-        handle = HookHandle(record, raw, self.ledger)
+    def _keep(self, handle: HookHandle) -> HookHandle:
         self._handles.append(handle)
         return handle
 
@@ -228,19 +242,12 @@ class HookSession:
         return module
 
     def _cannot_fire(self, path: str, module: nn.Module) -> str:
-        if type(module).forward is nn.Module.forward:
+        if type(module).forward is nn.Module.forward and "forward" not in vars(module):
             return f"a {type(module).__name__} is never called itself, only what it holds"
         parent = self._modules.get(path.rpartition(".")[0])
         if isinstance(parent, nn.MultiheadAttention) and path.endswith(".out_proj"):
             return "MultiheadAttention uses this layer's weights and never calls it"
         return ""
-
-    def _why_silent(self, record: HookRecord) -> str:
-        if record.kind in ("forward_pre", "forward"):
-            return "the module did not run"
-        if record.kind == "tensor":
-            return "no gradient reached the tensor"
-        return "the module did not run, or no gradient passed through it"
 
 
 def no_such_layer(path: str, known: Any) -> LayerError:

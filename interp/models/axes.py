@@ -1,8 +1,8 @@
-"""Which axis of a tensor is which: names that follow the tensors of one forward pass.
+"""Which axis of a tensor is which: descriptions that follow the tensors of one forward pass.
 
-A convolution names its output (N, C, H, W); permutations, reshapes, slices and everything that
-keeps a shape carry the names on. So the layout of a layer is known rather than guessed from
-sizes, for Swin's (N, H, W, C), the inside of ConvNeXt's blocks and ViT's tokens alike.
+A convolution makes rows and columns of its input's; permutations and reshapes split axes and put
+them together again, and whatever keeps a shape keeps its axes. So the layout of a layer is known
+rather than guessed from sizes, for Swin's (N, H, W, C), MaxViT's windows and ViT's tokens alike.
 """
 
 import math
@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 from torch.utils.weak import WeakTensorKeyDictionary
@@ -19,44 +20,78 @@ from interp.hooks.out_of_place import tensors_in
 LAYOUTS: dict[tuple[str, ...], Literal["nchw", "nhwc", "tokens"]] = {
     ("N", "C", "H", "W"): "nchw",
     ("N", "H", "W", "C"): "nhwc",
-    ("N", "T", "C"): "tokens",
+    ("N", "HW", "C"): "tokens",
 }
-_MIXES_AXES = {"matmul", "__matmul__", "bmm", "einsum", "scaled_dot_product_attention", "baddbmm"}
-_RESHAPES = {"reshape", "view", "flatten", "unflatten", "squeeze", "unsqueeze", "view_as"}
-_SWAPS = {"transpose", "swapaxes", "swapdims"}
-_REDUCES = {"mean", "sum", "amax", "amin", "select", "unbind"}
+_PERMUTES = {"permute", "transpose", "swapaxes", "swapdims", "movedim", "moveaxis"}
+_PERMUTES |= {"T", "mT", "H", "mH"}
+_RESHAPES = {"reshape", "reshape_as", "view", "view_as", "flatten", "unflatten"}
+_RESHAPES |= {"squeeze", "unsqueeze"}
+_JOINS = {"cat", "concat", "concatenate"}
+_CUTS = {"__getitem__", "narrow", "split", "tensor_split"}
+_LOSES_AXES = {"matmul", "__matmul__", "__rmatmul__", "mm", "bmm", "addmm", "baddbmm", "einsum"}
+_LOSES_AXES |= {"tensordot", "scaled_dot_product_attention"}
+_LOSES_AXES |= {"mean", "sum", "amax", "amin", "select", "unbind"}
+
+
+@dataclass(frozen=True)
+class Part:
+    """`size` places along one of N, C, H and W, `step` apart; «?» is a mixture of several."""
+
+    letter: str
+    size: int
+    step: int = 1
+
+
+Axis = tuple[Part, ...]  # the slowest first
 
 
 @dataclass(frozen=True)
 class Axes:
-    """`names` holds N, C, H, W or T (H and W in one) for each axis, a small letter for a part of
-    one, and «?» for an axis that mixes several; `grid` is the (h, w) that T stands for."""
+    """What each axis of a tensor runs over.
 
-    names: tuple[str, ...]
-    grid: tuple[int, int] | None = None
+    An axis may be longer than its parts: a class token stands before the patches.
+    """
+
+    axes: tuple[Axis, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The letters of each axis; the order of channels tells nothing, so they count once."""
+        letters = ("".join(part.letter for part in axis) for axis in self.axes)
+        return tuple("C" if set(text) == {"C"} else text for text in letters)
+
+    @property
+    def grid(self) -> tuple[int, int]:
+        """How many rows and columns there are, where the names are those of a layout."""
+        sizes = {part.letter: part.size for axis in self.axes for part in axis}
+        return sizes["H"], sizes["W"]
 
 
 class AxisTrace(TorchFunctionMode):
-    """While it is on, every tensor that a pass makes gets its axes named, where they are known."""
+    """While it is on, the axes of every tensor that a pass makes are noted, where they are known.
+
+    Parameters
+    ----------
+    picture : Tensor
+        Shape (N, C, H, W), what the pass begins with.
+    """
 
     def __init__(self, picture: Tensor) -> None:
         super().__init__()
         self._known = WeakTensorKeyDictionary()
-        self._known[picture] = Axes(("N", "C", "H", "W"))
-
-    def axes(self, tensor: Tensor) -> Axes | None:
-        return self._known.get(tensor)
+        self._known[picture] = _of_a_picture(picture.shape)
 
     def settle(self, output: Tensor, inputs: Any) -> Axes | None:
-        """The axes of a module's output; one that keeps its input's shape keeps its axes."""
-        axes = self.axes(output)
-        if axes is None or axes.names not in LAYOUTS:
-            same = (self.axes(t) for t in tensors_in(inputs) if t.shape == output.shape)
-            kept = next((a for a in same if a is not None and a.names in LAYOUTS), None)
-            if kept is not None:
-                self._name(output, kept)
-                return kept
-        return axes
+        """The axes of a module's output.
+
+        Where they could not be followed, as through attention, a module that keeps the shape of
+        its input is taken to keep its axes.
+        """
+        if output not in self._known:
+            same = [t for t in tensors_in(inputs) if t.shape == output.shape and t in self._known]
+            if same:
+                self._known[output] = self._known[same[0]]
+        return self._known.get(output)
 
     def __torch_function__(
         self,
@@ -65,60 +100,102 @@ class AxisTrace(TorchFunctionMode):
         args: tuple[Any, ...] = (),
         kwargs: dict[str, Any] | None = None,
     ) -> Any:
-        result = func(*args, **(kwargs or {}))
-        name = getattr(func, "__name__", "")
-        if name != "__get__":
-            for output in tensors_in(result):
-                if output not in self._known:
-                    self._name(output, self._derive(name, output, args, kwargs or {}))
+        kwargs = kwargs or {}
+        result = func(*args, **kwargs)
+        outputs = [tensor for tensor in tensors_in(result) if tensor not in self._known]
+        sources = [t for t in tensors_in((args, kwargs)) if t in self._known] if outputs else []
+        for output in outputs:
+            axes = self._derive(func, output, sources, args, kwargs)
+            if axes is not None and len(axes.axes) == output.dim():
+                self._known[output] = axes
         return result
 
-    def _name(self, tensor: Tensor, axes: Axes | None) -> None:
-        if axes is not None and len(axes.names) == tensor.dim():
-            self._known[tensor] = axes
-
     def _derive(
-        self, name: str, output: Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]
+        self,
+        func: Callable[..., Any],
+        output: Tensor,
+        sources: list[Tensor],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
     ) -> Axes | None:
-        if "conv2d" in name and output.dim() == 4:
-            return Axes(("N", "C", "H", "W"))
-        sources = [t for t in tensors_in((args, kwargs)) if t in self._known]
-        if not sources or name in _MIXES_AXES:
-            return None
+        name = getattr(func, "__name__", "")
+        if name == "__get__":  # a property, such as `mT`
+            name = getattr(getattr(func, "__self__", None), "__name__", "")
+        if not sources:
+            return _of_a_picture(output.shape) if "conv2d" in name and output.dim() == 4 else None
         source, axes = sources[0], self._known[sources[0]]
-        if name == "permute":
-            order = args[1] if len(args) == 2 else args[1:]
-            order = kwargs.get("dims", order)
-            return Axes(tuple(axes.names[i] for i in order), axes.grid)
-        if name in _SWAPS:
-            return _swapped(axes, *_pair(args, kwargs))
+        if name in _LOSES_AXES:
+            return None
+        if name in _PERMUTES:
+            return _permuted(axes, func, args, kwargs)
         if name in _RESHAPES:
-            return _reshaped(axes, tuple(source.shape), tuple(output.shape))
+            return _reshaped(axes, source.shape, output.shape)
+        if output.dim() != source.dim():
+            return None
         if name == "linear":
-            return Axes((*axes.names[:-1], "C"), axes.grid) if source.dim() > 1 else None
-        same = next((t for t in sources if t.shape == output.shape), None)
-        if same is not None:
-            return self._known[same]
-        keeps_rank = output.dim() == source.dim() and name not in _REDUCES
-        return axes if keeps_rank else None
+            return _through_linear(axes, output.shape[-1])
+        if "conv2d" in name:
+            channels = Part("C", output.shape[1])
+            axes = Axes((axes.axes[0], (channels,), *axes.axes[2:]))
+        elif same := [self._known[t] for t in sources if t.shape == output.shape]:
+            clear = [one for one in same if "?" not in "".join(one.names)] or same
+            return clear[0] if all(one.names == clear[0].names for one in clear) else None
+        # What stands behind patches is no patch, and whose patches they are must be clear.
+        joined = len(sources) == 1 and tensors_in((args, kwargs))[-1] is source
+        keeps_tokens = joined if name in _JOINS else name in _CUTS
+        return _resized(axes, source.shape, output.shape, keeps_tokens)
 
 
-def _pair(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[int, int]:
-    if len(args) >= 3:
-        return args[1], args[2]
-    return kwargs.get("dim0", args[1] if len(args) > 1 else 0), kwargs["dim1"]
+def _of_a_picture(shape: Sequence[int]) -> Axes:
+    return Axes(tuple((Part(letter, n),) for letter, n in zip("NCHW", shape, strict=True)))
 
 
-def _swapped(axes: Axes, first: int, second: int) -> Axes:
-    names = list(axes.names)
-    names[first], names[second] = names[second], names[first]
-    return Axes(tuple(names), axes.grid)
+def _mixed(size: int) -> Axis:
+    return (Part("?", size),)
+
+
+def _permuted(
+    axes: Axes, func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Axes:
+    """Asks the function itself what it does, with a tensor whose sizes tell its axes apart."""
+    probe = torch.empty(tuple(range(len(axes.axes))), device="meta")
+    rest = {key: value for key, value in kwargs.items() if key != "input"}
+    return Axes(tuple(axes.axes[i] for i in func(probe, *args[1:], **rest).shape))
+
+
+def _through_linear(axes: Axes, size: int) -> Axes:
+    """The last axis becomes channels, unless it mixes places that the other axes tell apart."""
+    *kept, last = axes.axes
+    letters = {part.letter for part in last}
+    others = [part for axis in kept for part in axis]
+    coarsest = {part.letter: part.step for part in reversed(last)}
+    # Within a patch places are mixed for good; across patches what is left is no grid.
+    crosses = any(part.step < coarsest.get(part.letter, 0) for part in others)
+    channels_elsewhere = any(part.letter == "C" for part in others)
+    if letters != {"C"} and (crosses or channels_elsewhere):
+        return Axes((*kept, _mixed(size)))
+    return Axes((*kept, (Part("C", size),)))
+
+
+def _resized(
+    axes: Axes, before: Sequence[int], after: Sequence[int], keeps_tokens: bool
+) -> Axes | None:
+    """Rows and columns may become fewer or more and still span the picture; patches in one axis
+    may only be joined by tokens in front, or lose these again."""
+    resized = []
+    for axis, old, new in zip(axes.axes, before, after, strict=True):
+        letters = {part.letter for part in axis}
+        if old == new or (len(letters) > 1 and keeps_tokens):
+            resized.append(axis)
+        else:
+            clear = len(axis) == 1 or letters == {"C"}
+            resized.append((Part(axis[0].letter, new),) if clear else _mixed(new))
+    return Axes(tuple(resized))
 
 
 def _reshaped(axes: Axes, before: Sequence[int], after: Sequence[int]) -> Axes | None:
-    """Names after a reshape, by matching runs of axes with equal numbers of elements."""
-    names: list[str] = []
-    grid = axes.grid
+    """The axes after a reshape, by matching runs of axes with equal numbers of elements."""
+    made: list[Axis] = []
     i = j = 0
     while i < len(before) or j < len(after):
         start_i, start_j = i, j
@@ -135,27 +212,41 @@ def _reshaped(axes: Axes, before: Sequence[int], after: Sequence[int]) -> Axes |
                     return None
                 right *= after[j]
                 j += 1
-        run = axes.names[start_i:i]
-        if run == ("H", "W") and j - start_j == 1:
-            grid = (before[start_i], before[start_i + 1])
-        names += _renamed(run, tuple(after[start_j:j]), grid)
-    return Axes(tuple(names), grid)
+        run, sizes = axes.axes[start_i:i], tuple(after[start_j:j])
+        made += run if len(run) == len(sizes) == 1 else _carved(run, sizes, left)
+    return Axes(tuple(made))
 
 
-def _renamed(
-    run: tuple[str, ...], sizes: tuple[int, ...], grid: tuple[int, int] | None
-) -> list[str]:
-    if not run:
-        return ["?"] * len(sizes)
-    if len(run) == len(sizes) == 1:
-        return [run[0]]
-    if run == ("H", "W") and len(sizes) == 1:
-        return ["T"]
-    if run == ("T",) and sizes == grid:
-        return ["H", "W"]
-    letters = {name.lower() for name in run}
-    if len(letters) == 1 and len(sizes) == 1:
-        return [run[0].upper()]
-    if len(run) == 1:
-        return [run[0].lower()] * len(sizes)
-    return ["?"] * len(sizes)
+def _carved(run: Sequence[Axis], sizes: Sequence[int], elements: int) -> list[Axis]:
+    """The parts of some axes, dealt out anew to axes of other sizes."""
+    left = [part for axis in run for part in axis]
+    if math.prod(part.size for part in left) != elements:
+        return [_mixed(size) for size in sizes]
+    made: list[Axis] = []
+    for size in sizes:
+        axis: list[Part] = []
+        need = size
+        while left and (need > 1 or left[0].size == 1):
+            part = left.pop(0)
+            if part.size % need == 0 and part.size > need:
+                inner = part.size // need
+                left.insert(0, Part(part.letter, inner, part.step))
+                part = Part(part.letter, need, part.step * inner)
+            if need % part.size:
+                return [_mixed(size) for size in sizes]
+            need //= part.size
+            axis.append(part)
+        made.append(_fused(axis))
+    return made
+
+
+def _fused(parts: list[Part]) -> Axis:
+    """Neighbours that were split from one axis are one again."""
+    fused: list[Part] = []
+    for part in parts:
+        last = fused[-1] if fused else None
+        if last and last.letter == part.letter and last.step == part.size * part.step:
+            fused[-1] = Part(part.letter, last.size * part.size, part.step)
+        else:
+            fused.append(part)
+    return tuple(fused)

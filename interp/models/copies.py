@@ -9,15 +9,18 @@ from torch import Tensor, nn
 
 M = TypeVar("M", bound=nn.Module)
 
-HOOK_DICTS = (
-    "_forward_pre_hooks",
-    "_forward_pre_hooks_with_kwargs",
-    "_forward_hooks",
-    "_forward_hooks_with_kwargs",
-    "_forward_hooks_always_called",
-    "_backward_pre_hooks",
-    "_backward_hooks",
+HOOK_DICTS = frozenset(
+    (
+        "_forward_pre_hooks",
+        "_forward_pre_hooks_with_kwargs",
+        "_forward_hooks",
+        "_forward_hooks_with_kwargs",
+        "_forward_hooks_always_called",
+        "_backward_pre_hooks",
+        "_backward_hooks",
+    )
 )
+_DONE = HOOK_DICTS | {"_parameters", "_buffers", "_modules"}
 _PLAIN = {int, float, str, bool, complex, type(None), torch.dtype, torch.device, torch.Size}
 _EMPTY = {OrderedDict, dict, set, list}
 
@@ -38,47 +41,65 @@ def private_copy(module: M) -> M:
     nn.Module
         Of the same classes, with the same paths and the same state dict.
     """
-    memo: dict[int, Any] = {}
-    for part in module.modules():
-        for tensors in (part._parameters, part._buffers, vars(part)):
-            memo.update({id(t): _usable(t) for t in tensors.values() if isinstance(t, Tensor)})
     with torch.inference_mode(False):
-        return _copy(module, memo)
+        return _copy(module, _Memo(module))
 
 
-def _copy(module: M, memo: dict[int, Any]) -> M:
+class _Memo(dict[int, Any]):
+    """What `deepcopy` must not copy: modules that have a copy already, and every tensor."""
+
+    def __init__(self, root: nn.Module) -> None:
+        super().__init__()
+        self._root: nn.Module | None = root
+
+    def with_tensors(self) -> "_Memo":
+        """Itself, with the tensors; they are gathered when a first attribute needs them."""
+        if self._root is not None:
+            for part in self._root.modules():
+                for tensors in (part._parameters, part._buffers, vars(part)):
+                    self.update({id(t): t for t in tensors.values() if isinstance(t, Tensor)})
+            self._root = None
+        return self
+
+
+def _copy(module: M, memo: _Memo) -> M:
     if id(module) in memo:
         return memo[id(module)]
     if hasattr(type(module), "__deepcopy__") or isinstance(module, torch.jit.ScriptModule):
-        whole = copy.deepcopy(module, memo)
+        whole = copy.deepcopy(module, memo.with_tensors())
         for part in whole.modules():
             vars(part).update({name: OrderedDict() for name in HOOK_DICTS if name in vars(part)})
         return whole
     new = type(module).__new__(type(module))
     memo[id(module)] = new
+    source, state = vars(module), vars(new)
     # Children first: an attribute may name a child again, and must then name the child's copy.
     children = {
         name: None if child is None else _copy(child, memo)
         for name, child in module._modules.items()
     }
-    state = vars(new)
-    for name, value in vars(module).items():
-        if name == "_modules":
-            state[name] = children
-        elif name in HOOK_DICTS:
-            state[name] = OrderedDict()
-        elif name in ("_parameters", "_buffers"):
-            state[name] = {key: memo.get(id(tensor)) for key, tensor in value.items()}
-        elif type(value) in _EMPTY and not value:
-            state[name] = type(value)()
-        else:
-            state[name] = value if _is_plain(value) else copy.deepcopy(value, memo)
+    state.update(source)
+    for name in HOOK_DICTS & source.keys():
+        state[name] = OrderedDict()
+    for name in ("_parameters", "_buffers"):
+        state[name] = {key: _usable(tensor) for key, tensor in source[name].items()}
+    for name, value in source.items():
+        kind = type(value)
+        if kind in _PLAIN or name in _DONE:
+            continue
+        if kind in _EMPTY and not value:
+            state[name] = kind()
+        elif isinstance(value, Tensor):
+            state[name] = _usable(value)
+        elif not (kind is tuple and all(type(item) in _PLAIN for item in value)):
+            state[name] = copy.deepcopy(value, memo.with_tensors())
+    state["_modules"] = children
     return new
 
 
-def _usable(tensor: Tensor) -> Tensor:
+def _usable(tensor: Tensor | None) -> Tensor | None:
     """The tensor itself, or a copy of one from inference mode, which autograd cannot follow."""
-    if not tensor.is_inference():
+    if tensor is None or not tensor.is_inference():
         return tensor
     with torch.inference_mode(False):
         copied = tensor.clone()
@@ -102,10 +123,3 @@ def freeze(module: M) -> M:
                     aliases[id(parameter)] = alias
                 part._parameters[name] = alias
     return module
-
-
-def _is_plain(value: Any) -> bool:
-    """Whether it holds nothing that could lead back into the module tree."""
-    if type(value) is tuple:
-        return all(type(item) in _PLAIN for item in value)
-    return type(value) in _PLAIN

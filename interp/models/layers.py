@@ -1,7 +1,7 @@
 """The layer table: what every module of a network does in one dry run, and where to look first."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import torch
@@ -23,7 +23,7 @@ class LayerInfo:
     `shape` is the shape of its first call's output and None where it never ran or returns no
     tensor; `grid` is the (h, w) of a spatial layout and `extra_tokens` how many tokens (a class
     token) stand before the patches; `order` is when its first call ended; `reason` says why it
-    never ran, or why it is recommended.
+    never ran, or why it is recommended. `later_calls` describes its second call and those after.
     """
 
     path: str
@@ -37,6 +37,7 @@ class LayerInfo:
     grid: tuple[int, int] | None = None
     extra_tokens: int = 0
     order: int = -1
+    later_calls: tuple["LayerInfo", ...] = ()
 
     @property
     def spatial(self) -> bool:
@@ -52,9 +53,9 @@ class LayerInfo:
 
 @dataclass
 class _Seen:
-    calls: int = 0
-    shape: tuple[int, ...] | None = None
-    axes: Axes | None = None
+    """What each call of a module returned, and when the first one ended."""
+
+    outputs: list[tuple[tuple[int, ...] | None, Axes | None]] = field(default_factory=list)
     order: int = -1
 
 
@@ -106,35 +107,41 @@ def recommended_layer(table: Iterable[LayerInfo]) -> LayerInfo:
     )
 
 
-def find_layer(table: Iterable[LayerInfo], path: str) -> LayerInfo:
-    """The row of a layer that can carry a heatmap.
+def find_layer(table: Iterable[LayerInfo], path: str, call: int = 0) -> LayerInfo:
+    """The row of a layer that can carry a heatmap, as it is at one of its calls.
 
     Raises
     ------
     LayerError
-        If there is no such layer, it never ran, or it has no spatial map.
+        If there is no such layer, it never ran or not as often, or it has no spatial map.
     """
     rows = {info.path: info for info in table}
     info = rows.get(path)
     if info is None:
         raise no_such_layer(path, rows)
     if not info.calls:
-        raise LayerError(f"layer «{path}» never runs: {info.reason}")
+        raise LayerError(f"layer «{path}» never runs: {info.reason}{_instead(rows, path)}")
+    if not 0 <= call < info.calls:
+        calls = ", ".join(f"{path}#{number}" for number in range(info.calls))
+        raise LayerError(f"layer «{path}» runs {info.calls} time(s): its calls are {calls}")
+    info = (info, *info.later_calls)[call]
     if not info.spatial:
         shape = "×".join(map(str, info.shape or ())) or "no tensor"
         raise LayerError(
-            f"layer «{path}» ({info.kind}) returns {shape}, which has no grid of places: "
-            f"choose one that has, such as «{_nearest_spatial(rows, path)}»"
+            f"layer «{path}» ({info.kind}) returns {shape}, which has no grid of places"
+            + _instead(rows, path)
         )
     return info
 
 
-def _nearest_spatial(rows: dict[str, LayerInfo], path: str) -> str:
+def _instead(rows: dict[str, LayerInfo], path: str) -> str:
+    """What to choose in place of a layer: the last one inside it, or else the recommended one."""
     usable = [info for info in rows.values() if info.spatial]
-    if not usable:
-        return "none in this model"
-    order = rows[path].order
-    return min(usable, key=lambda info: (abs(info.order - order), not info.recommended)).path
+    inside = [info for info in usable if info.path.startswith(f"{path}.")]
+    best = max(inside or usable, key=lambda info: (info.recommended, info.order), default=None)
+    if best is None:
+        return ", and no layer of this model has one"
+    return f": choose another, such as «{best.path}»"
 
 
 def _dry_run(module: nn.Module, example: Tensor) -> tuple[dict[str, _Seen], int]:
@@ -148,15 +155,14 @@ def _dry_run(module: nn.Module, example: Tensor) -> tuple[dict[str, _Seen], int]
             def hook(part: nn.Module, args: Any, kwargs: Any, output: Any) -> None:
                 nonlocal finished
                 entry = seen[path]
-                entry.calls += 1
                 finished += 1
+                entry.order = entry.order if entry.outputs else finished
                 tensor = next(iter(tensors_in(output)), None)
                 if tensor is None:
-                    return
-                axes = trace.settle(tensor, (args, kwargs))
-                if entry.calls == 1:
-                    entry.shape, entry.axes = tuple(tensor.shape), axes
-                    entry.order = finished
+                    entry.outputs.append((None, None))
+                else:
+                    axes = trace.settle(tensor, (args, kwargs))
+                    entry.outputs.append((tuple(tensor.shape), axes))
 
             return hook
 
@@ -164,23 +170,23 @@ def _dry_run(module: nn.Module, example: Tensor) -> tuple[dict[str, _Seen], int]
             session.forward(path, note(path), with_kwargs=True, purpose="dry run", origin="engine")
         with trace:
             session.module(example)
-    root = seen[""]
-    return seen, root.shape[-1] if root.shape else 0
+    shape, _ = seen[""].outputs[0]
+    return seen, shape[-1] if shape else 0
 
 
 def _describe(path: str, part: nn.Module, seen: _Seen) -> LayerInfo:
-    layout, grid, extra = _layout(seen.shape, seen.axes)
-    return LayerInfo(
+    silent = LayerInfo(
         path=path,
         kind=type(part).__name__,
-        calls=seen.calls,
-        shape=seen.shape,
-        layout=layout,
+        calls=len(seen.outputs),
         parameters=sum(p.numel() for p in part.parameters()),
-        grid=grid,
-        extra_tokens=extra,
         order=seen.order,
     )
+    rows = []
+    for shape, axes in seen.outputs:
+        layout, grid, extra = _layout(shape, axes)
+        rows.append(replace(silent, shape=shape, layout=layout, grid=grid, extra_tokens=extra))
+    return replace(rows[0], later_calls=tuple(rows[1:])) if rows else silent
 
 
 def _layout(
@@ -193,7 +199,7 @@ def _layout(
         return layout, (shape[2], shape[3]), 0
     if layout == "nhwc":
         return layout, (shape[1], shape[2]), 0
-    if layout == "tokens" and axes is not None and axes.grid is not None:
+    if layout == "tokens" and axes is not None:
         extra = shape[1] - axes.grid[0] * axes.grid[1]
         if extra >= 0:
             return layout, axes.grid, extra

@@ -21,15 +21,11 @@ def recommend(
     classes: int,
 ) -> tuple[str | None, str]:
     """The last block with learned weights and a map of places, before the network pools it."""
-    usable = [
-        info
-        for info in table
-        if info.spatial and info.parameters and not (info.channels == classes and classes > 1)
-    ]
-    usable.sort(key=lambda info: info.order)
+    usable = sorted((i for i in table if i.spatial and i.parameters), key=lambda info: info.order)
+    usable = _without_scores(usable, table, modules, classes)
+    usable = _reaching_the_logits(module, example, usable)
     reason = "the last layer with learned weights that still has a grid of places, {h} × {w}"
     if usable and usable[-1].extra_tokens:
-        usable = _reaching_the_logits(module, example, usable)
         reason = "the last layer whose patch tokens still reach the class scores, {h} × {w}"
     if not usable:
         return None, ""
@@ -52,6 +48,19 @@ def recommend(
     return chosen.path, reason.format(h=chosen.grid[0], w=chosen.grid[1])
 
 
+def _without_scores(
+    usable: "list[LayerInfo]",
+    table: "Sequence[LayerInfo]",
+    modules: dict[str, nn.Module],
+    classes: int,
+) -> "list[LayerInfo]":
+    """Without a last convolution that makes a map for each class, as SqueezeNet's, and what holds
+    it; as many channels as classes earlier in a network mean nothing."""
+    learned = [i for i in table if any(True for _ in modules[i.path].parameters(recurse=False))]
+    last = max((info.order for info in learned), default=-1)
+    return [i for i in usable if classes == 1 or i.channels != classes or i.order < last]
+
+
 def _is_flat(module: nn.Module) -> bool:
     """Convolution, norm and activation, or fewer."""
     return len(module._modules) <= 3 and all(not c._modules for c in module.children())
@@ -71,7 +80,7 @@ def _with_a_live_head(module: nn.Module) -> nn.Module:
 def _reaching_the_logits(
     module: nn.Module, example: Tensor, usable: "list[LayerInfo]"
 ) -> "list[LayerInfo]":
-    """The layers on whose patches the scores depend; a ViT reads only its class token at last."""
+    """The layers on which the scores depend; a ViT reads only its class token at last."""
     late = usable[-24:]
     with forward_pass(_with_a_live_head(module), example, [info.path for info in late]) as run:
         gradients = run.gradients(run.logits.max())
@@ -80,8 +89,8 @@ def _reaching_the_logits(
         gradient = gradients.get((info.path, 0))
         if gradient is None:
             return False
-        if info.layout == "tokens":
-            gradient = gradient[:, info.extra_tokens :]
-        return bool(gradient.abs().amax() > 0)
+        if not info.extra_tokens:  # the example is blank: zeros do not mean that nothing passes
+            return True
+        return bool(gradient[:, info.extra_tokens :].abs().amax() > 0)
 
     return [info for info in late if reaches(info)]

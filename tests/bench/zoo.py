@@ -173,7 +173,7 @@ def main(arguments: list[str] | None = None) -> int:
             failed.append(name)
         gc.collect()
     print(f"{len(names) - len(failed)} of {len(names)} classifiers", *failed)
-    return bool(failed)
+    return int(bool(failed))
 
 
 if __name__ == "__main__":

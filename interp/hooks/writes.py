@@ -1,0 +1,126 @@
+"""Which tensor an operation is about to write to, and a copy it can write to instead."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+_IN_PLACE_OPERATORS = (
+    "add sub mul truediv floordiv mod pow matmul and or xor lshift rshift div".split()  # noqa: SIM905
+)
+_IN_PLACE_DUNDERS = {"__setitem__"} | {f"__i{name}__" for name in _IN_PLACE_OPERATORS}
+_NOT_A_WRITE = frozenset({"requires_grad_", "rename_", "share_memory_", "detach_"})
+# Functions that update running statistics, and the argument that makes them do so.
+_STATISTICS = {F.batch_norm: "training", F.instance_norm: "use_input_stats"}
+
+Place = int | str
+
+
+def written(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Place]:
+    """Where among the arguments of a call the tensors stand that it changes in place."""
+    if func in _STATISTICS:
+        if not kwargs.get(_STATISTICS[func]):
+            return []
+        return _tensors_at([1, 2, "running_mean", "running_var"], args, kwargs)
+    name = getattr(func, "__name__", "")
+    in_place = (
+        bool(kwargs.get("inplace"))
+        or name in _IN_PLACE_DUNDERS
+        or (name.endswith("_") and not name.endswith("__") and name not in _NOT_A_WRITE)
+    )
+    if in_place:
+        return _tensors_at([0] if args else ["input"], args, kwargs)
+    return _tensors_at(["out"], args, kwargs) if "out" in kwargs else []
+
+
+def at(place: Place, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The argument at a place; None where there is none."""
+    if isinstance(place, str):
+        return kwargs.get(place)
+    return args[place] if place < len(args) else None
+
+
+def put(
+    value: Tensor, place: Place, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The arguments with another one at that place."""
+    if isinstance(place, str):
+        return args, {**kwargs, place: value}
+    return (*args[:place], value, *args[place + 1 :]), kwargs
+
+
+def storage_of(tensor: Tensor) -> int:
+    """What tells one piece of memory from another while either is alive."""
+    return tensor.untyped_storage()._cdata
+
+
+def covers(tensor: Tensor) -> bool:
+    """Whether the tensor names every element of its memory, so that a clone replaces all of it."""
+    return tensor.numel() * tensor.element_size() == tensor.untyped_storage().nbytes()
+
+
+def twin(tensor: Tensor) -> Tensor:
+    """A copy with the very strides of the original, which autograd follows where it did that."""
+    with torch.set_grad_enabled(torch.is_grad_enabled() or tensor.requires_grad):
+        return with_strides(tensor.clone(), tensor)
+
+
+def with_strides(tensor: Tensor, like: Tensor) -> Tensor:
+    """The tensor with the strides of another of its size.
+
+    A plain clone may give a dimension of size one another stride, and a convolution then takes
+    another kernel, which shows in the last bits of the logits.
+    """
+    if tensor.stride() == like.stride():
+        return tensor
+    same = torch.empty_strided(like.size(), like.stride(), dtype=tensor.dtype, device=tensor.device)
+    return same.copy_(tensor)
+
+
+def part_of(whole: Tensor, part: Tensor, offset: int) -> Tensor:
+    """The part of `whole` that lies where `part` lies in memory of which `offset` is the start."""
+    start = part.storage_offset() - offset + whole.storage_offset()
+    return whole.as_strided(part.size(), part.stride(), start)
+
+
+def all_of_memory(tensor: Tensor) -> Tensor:
+    """What a tensor that autograd does not follow is a part of, as one long tensor."""
+    whole = torch.empty(0, dtype=tensor.dtype, device=tensor.device)
+    return whole.set_(tensor.untyped_storage())
+
+
+def as_before_the_hook(value: Any) -> Any:
+    """`value` with the strides that a channels-last tensor of one picture had before its hook.
+
+    The view that a full backward hook hands on has another stride in the first dimension, which
+    names no memory but makes a convolution take another kernel: the last bits of the logits would
+    depend on whether somebody watches.
+    """
+    if type(value) is list:
+        return [as_before_the_hook(item) for item in value]
+    if not (isinstance(value, Tensor) and value.dim() == 4 and value.size(0) == 1):
+        return value
+    numel, (_, channels, _, width) = value.numel(), value.shape
+    if value.stride(0) == numel or value.stride()[1:] != (1, width * channels, channels):
+        return value
+    if value.grad_fn is None or value.grad_fn.name() != "BackwardHookFunctionBackward":
+        return value
+    rows = value.permute(0, 2, 3, 1)
+    return rows.view(rows.shape).permute(0, 3, 1, 2)
+
+
+def tensors_in(value: Any) -> list[Tensor]:
+    """Every tensor in nested tuples, lists, dicts and dataclass-like mappings, in order."""
+    if isinstance(value, Tensor):
+        return [value]
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, tuple | list):
+        return [tensor for item in value for tensor in tensors_in(item)]
+    return []
+
+
+def _tensors_at(places: list[Place], args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Place]:
+    return [place for place in places if isinstance(at(place, args, kwargs), Tensor)]

@@ -1,0 +1,65 @@
+"""What stands on the page while something takes long, and when something went wrong."""
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import streamlit as st
+
+
+@contextmanager
+def first_screen() -> Iterator[None]:
+    """The page in outline while PyTorch is imported, which happens once in the life of the server.
+
+    The outline is drawn before the block runs and is gone when it ends.
+    """
+    if "torch" in sys.modules:
+        yield
+        return
+    outline = st.empty()
+    with outline.container():
+        st.caption("Starting: loading PyTorch. This happens once, and takes a few seconds.")
+        st.skeleton(height=64)
+        picture, side = st.columns([5, 2], gap="large")
+        with picture:
+            st.skeleton(height=440)
+        with side:
+            st.skeleton(height=200)
+            st.skeleton(height=96)
+    try:
+        yield
+    finally:
+        outline.empty()
+
+
+@contextmanager
+def working(text: str, height: int = 440) -> Iterator[None]:
+    """A sentence and an outline in the place where a result will stand."""
+    place = st.empty()
+    with place.container():
+        st.caption(text)
+        st.skeleton(height=height)
+    try:
+        yield
+    finally:
+        place.empty()
+
+
+def problem(error: Exception, remedies: Sequence[tuple[str, dict[str, Any]]]) -> None:
+    """Say what went wrong in the place of the result, with buttons that lead on.
+
+    Parameters
+    ----------
+    error : Exception
+        Its message is shown as it is.
+    remedies : sequence of (label, choices)
+        Each a button that changes the view by these choices.
+    """
+    from interp.ui import state
+
+    message = str(error)
+    st.error(message[:1].upper() + message[1:], icon=":material/error:")
+    with st.container(horizontal=True):
+        for label, choices in remedies:
+            st.button(label, key=f"remedy {label}", on_click=state.change, kwargs=choices)
