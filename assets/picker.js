@@ -22,11 +22,12 @@ class Picker {
     this.active = null; // the one that Enter picks
     this.listen();
     this.listenToKeys();
-    this.listenToHelp();
+    connectHelp(this.help, this.tip);
   }
 
   destroy() {
     cancelAnimationFrame(this.frame);
+    window.removeEventListener("keydown", this.escape, true);
   }
 
   get isOpen() {
@@ -68,6 +69,7 @@ class Picker {
     this.popup.showPopover();
     fitWidth(this.popup, this.list, this.control);
     // The whole list decides where there is room, not what a first letter leaves of it.
+    this.place = null;
     this.height = this.popup.scrollHeight - this.list.clientHeight + this.list.scrollHeight;
     this.follow();
     this.moveTo(this.entryOf(this.data.value) ?? this.firstFree(), "centre");
@@ -180,8 +182,9 @@ class Picker {
     });
     label.addEventListener("click", () => control.focus());
     popup.addEventListener("beforetoggle", ({ newState }) => {
-      control.setAttribute("aria-expanded", String(newState === "open"));
-      if (newState === "open") this.place = null;
+      const opening = newState === "open";
+      control.setAttribute("aria-expanded", String(opening));
+      window[opening ? "addEventListener" : "removeEventListener"]("keydown", this.escape, true);
     });
     search.addEventListener("input", () => this.find());
     this.root.querySelector(".clear").addEventListener("click", () => {
@@ -208,19 +211,25 @@ class Picker {
       const letter = key.length === 1 && key !== " " && !ctrlKey && !metaKey && !altKey && !isComposing;
       if (!letter && key !== "ArrowDown" && key !== "ArrowUp") return;
       event.preventDefault();
-       // Streamlit has one-letter shortcuts
+      event.stopPropagation(); // Streamlit has one-letter shortcuts
       this.open(letter ? key : "");
     });
-    this.search.addEventListener("keydown", (event) => {
-      
-      if (!event.isComposing) this.act(event);
-    });
+    this.search.addEventListener("keydown", (event) => event.isComposing || this.act(event));
+    // At the window, before Streamlit's listener at the document closes a popover around this one.
+    this.escape = (event) => {
+      if (event.key !== "Escape" || event.isComposing) return;
+      event.preventDefault();
+      event.stopPropagation();
+      this.close();
+    };
   }
 
   act(event) {
     const { shown, list } = this;
-    if (event.key === "Tab") this.close(); // and on from the control
-    if (event.key === "Tab") return;
+    if (event.key === "Tab") {
+      this.close(); // and on from the control
+      return;
+    }
     const at = shown.indexOf(this.active);
     const page = Math.max(1, Math.floor(list.clientHeight / (this.active?.row.offsetHeight || 1)) - 1);
     const places = {
@@ -231,20 +240,7 @@ class Picker {
       list.dataset.keys = "";
       this.moveTo(shown[Math.min(Math.max(places[event.key], 0), shown.length - 1)], "near");
     } else if (event.key === "Enter") this.pick(this.active);
-    else if (event.key === "Escape") this.close();
     else return;
     event.preventDefault();
-  }
-
-  listenToHelp() {
-    const { help, tip } = this;
-    const hide = () => tip.hidePopover();
-    const reveal = () => {
-      tip.showPopover();
-      placeTip(tip, help);
-    };
-    for (const event of ["pointerenter", "focus", "click"]) help.addEventListener(event, reveal);
-    for (const event of ["pointerleave", "blur"]) help.addEventListener(event, hide);
-    help.addEventListener("keydown", (event) => event.key === "Escape" && hide());
   }
 }

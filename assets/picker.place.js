@@ -47,13 +47,3 @@ function scrollToRow(list, row, how) {
   else if (at.top < top) list.scrollTop += at.top - top;
   else if (at.bottom > bottom) list.scrollTop += at.bottom - bottom;
 }
-
-/** Put a tooltip over its mark, or under it at the window's top. */
-function placeTip(tip, mark) {
-  const box = mark.getBoundingClientRect();
-  const { offsetWidth: width, offsetHeight: height } = tip;
-  const left = box.left + box.width / 2 - width / 2;
-  const top = box.top - height - GAP;
-  tip.style.left = `${Math.max(Math.min(left, innerWidth - width - EDGE), EDGE)}px`;
-  tip.style.top = `${top < EDGE ? box.bottom + GAP : top}px`;
-}

@@ -46,7 +46,8 @@ with top:
     )
 
 result.headline(attribution, method, model)
-shown, beside = st.columns([5, 2], gap="large")
+with st.container(key="result"):
+    shown, beside = st.columns([5, 2], gap="large")
 with shown:
     heatmap_view(attribution, key="heatmap")
     result.choose_fit(view)

@@ -3,6 +3,7 @@
 import re
 import time
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from interp.attribution.base import (
     Request,
     get_method,
 )
-from interp.attribution.notes import notes_on
+from interp.attribution.notes import degenerate, notes_on
 from interp.errors import LayerError, MethodError, ModelError, PictureError, TargetError
 from interp.geometry import FITS, Fit
 from interp.models.layers import find_layer, recommended_layer
@@ -94,7 +95,15 @@ def explain(
     outcome = chosen.run(request)
     raw = outcome.maps[0] if len(outcome.maps) == 1 else _mean_of(outcome.maps, chosen.signed)
     seconds = time.perf_counter() - began
-    return _attribution(picture, fit, chosen, request, outcome, raw, request.layers, seconds)
+    whole = _attribution(picture, fit, chosen, request, outcome, raw, request.layers, seconds)
+    if len(outcome.maps) == 1:
+        return whole
+    notes = [
+        f"{layer}: {words}"
+        for layer, one in zip(whole.layers, outcome.maps, strict=True)
+        if (words := degenerate(_read_only(one), outcome.target, signed=chosen.signed))
+    ]
+    return replace(whole, notes=(*whole.notes, *notes))
 
 
 def explain_layers(

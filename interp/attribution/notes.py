@@ -30,11 +30,12 @@ def notes_on(
             "The model is untrained: its weights are random, and neither its answer nor this map "
             "says anything about the picture."
         )
-    degenerate = _degenerate(raw, target, signed)
-    return (*notes, degenerate) if degenerate else tuple(notes)
+    words = degenerate(raw, target, signed=signed)
+    return (*notes, words) if words else tuple(notes)
 
 
-def _degenerate(raw: npt.NDArray[np.float32], target: Target, signed: bool) -> str:
+def degenerate(raw: npt.NDArray[np.float32], target: Target, *, signed: bool) -> str:
+    """Why a map shows nothing, with its raw minimum and maximum; empty where it shows something."""
     finite = raw[np.isfinite(raw)]
     if finite.size < raw.size:
         return (

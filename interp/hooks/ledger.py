@@ -137,6 +137,8 @@ class HookLedger:
         """Count a fire; its call index is how often the hook had fired before."""
         self._note(record, "fired", call=record.fires, shapes=shapes)
         record.fires += 1
+        if record.removed_at is None:  # whatever was expected of it
+            record.status = "live"
 
     def changed(self, record: HookRecord, shapes: tuple[str, ...]) -> None:
         """The hook returned a value that replaces the one it was given."""

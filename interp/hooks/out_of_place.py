@@ -138,31 +138,28 @@ class OutOfPlace(TorchFunctionMode):
             value = func(*args, **kwargs)
             if self._moved and type(value).__name__ == _HOOK_NODE and _gives_output():
                 self._goes_through_hook(args[0])
+            elif isinstance(value, Tensor):  # data, T, real, …
+                self._remember_source(args, value)
             return value
-        places = written(func, args, kwargs)
-        if (places and self._may_be_protected(places, args, kwargs)) or (
+        place = written(func, args, kwargs)
+        if (place is not None and self._is_protected(at(place, args, kwargs))) or (
             self._moved and self._moved.has_any((args, kwargs))
         ):
             caller = self._caller()
-            by_hook = caller is self._callback
-            if caller is None:
-                for place in places:
-                    self._moved.drop(at(place, args, kwargs))
-            elif caller is not _MAKES_VIEW:
+            if caller is None and place is not None:
+                self._moved.drop(at(place, args, kwargs))
+            if caller is not None and caller is not _MAKES_VIEW:
+                by_hook = caller is self._callback
                 args = self._moved.current(args, by_hook=by_hook)
                 kwargs = self._moved.current(kwargs, by_hook=by_hook)
-                places = [p for p in places if self._is_protected(at(p, args, kwargs), by_hook)]
-                if places:
-                    return self._redirect(func, places, args, kwargs, by_hook)
+                if place is not None and self._is_protected(at(place, args, kwargs), by_hook):
+                    return self._redirect(func, place, args, kwargs, by_hook)
         args = tuple(as_before_the_hook(arg) for arg in args)
         result = func(*args, **kwargs)
         self._remember_source(args, result)
         return result
 
-    def _may_be_protected(self, places: list[Place], args: Any, kwargs: dict[str, Any]) -> bool:
-        return any(self._is_protected(at(place, args, kwargs), False) for place in places)
-
-    def _is_protected(self, target: Tensor, by_hook: bool) -> bool:
+    def _is_protected(self, target: Tensor, by_hook: bool = False) -> bool:
         if target.requires_grad and torch.is_grad_enabled() and not by_hook:
             return True
         return storage_of(target) in self._kept
@@ -170,40 +167,39 @@ class OutOfPlace(TorchFunctionMode):
     def _redirect(
         self,
         func: Callable[..., Any],
-        places: list[Place],
+        place: Place,
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
         by_hook: bool,
     ) -> Any:
-        """Run an operation on copies of what it writes to, which stand for that from now on."""
-        moves = []
-        draws = kwargs.get("training", False)  # a random mask is drawn otherwise out of place
+        """Run an operation on a copy of what it writes to, which stands for that from now on.
+
+        Its other arguments stay as they are, also where they are parts of what is written to:
+        autograd may need their values from before.
+        """
+        target = at(place, args, kwargs)
+        draws = kwargs.get("training")  # a random mask is drawn in another way out of place
         if kwargs.get("inplace") and not draws and torch.is_grad_enabled():
-            target = at(places[0], args, kwargs)
-            result = func(*args, **{**kwargs, "inplace": False})
+            new = result = func(*args, **{**kwargs, "inplace": False})
             if storage_of(result) == storage_of(target):  # it had nothing to write
                 return result
-            result = with_strides(result, target)
-            moves.append((target, result))
+            new = result = with_strides(result, target)
         else:
-            for place in places:
-                target = at(place, args, kwargs)
-                copy = twin(as_before_the_hook(target))
-                args, kwargs = put(copy, place, args, kwargs)
-                moves.append((target, copy))
+            new = twin(as_before_the_hook(target))
+            args, kwargs = put(new, place, args, kwargs)
             result = func(*args, **kwargs)
-        for target, new in moves:
-            self._move(target, new, by_hook)
+        self._move(target, new, by_hook)
         return result
 
     def _move(self, target: Tensor, new: Tensor, by_hook: bool) -> None:
         """From now on `new` is what `target` was."""
-        if covers(target):
+        source = self._moved.source(target)
+        if source is target:
             self._moved.add(target, new, by_hook)
             return
-        source = self._moved.source(target)
         whole = twin(source)
-        with torch.set_grad_enabled(torch.is_grad_enabled() or new.requires_grad):
+        detached = source.requires_grad and not target.requires_grad
+        with torch.set_grad_enabled(torch.is_grad_enabled() and not detached):
             place = part_of(whole, target, source.storage_offset())
             place.copy_(part_of(new, target, target.storage_offset()))
         self._moved.add(source, whole, by_hook)
@@ -227,18 +223,23 @@ class OutOfPlace(TorchFunctionMode):
         """Code of the hook or the module call that asks; None for code around the pass."""
         frame: FrameType | None = sys._getframe(2)
         while frame is not None:
-            if frame.f_code in (self._callback, _MODULE_CALL, _MAKES_VIEW):
-                return frame.f_code
+            code = frame.f_code
+            if code is self._callback or code is _MODULE_CALL or code is _MAKES_VIEW:
+                return code
             frame = frame.f_back
         return None
 
     def _remember_source(self, args: tuple[Any, ...], result: Any) -> None:
         """Keep what a view was cut from, so that a write to the view reaches all of it."""
         source = args[0] if args else None
-        if not (isinstance(source, Tensor) and source.requires_grad):
+        if not (isinstance(source, Tensor) and self._moved.is_followed(source)):
             return
         for part in result if type(result) in (tuple, list) else (result,):
-            if isinstance(part, Tensor) and part._is_view() and not covers(part):
+            if (
+                isinstance(part, Tensor)
+                and storage_of(part) == storage_of(source)
+                and not (covers(part) and part.requires_grad)
+            ):
                 self._moved.cut(part, source)
 
 

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from interp.hooks.ledger import HookLedger, HookRecord
 from interp.hooks.out_of_place import tensors_in
 from interp.hooks.session import HookSession
+from interp.hooks.writes import twin
 from interp.models.copies import freeze
 from interp.targets import find_logits
 
@@ -30,21 +31,25 @@ class Pass:
         Whether the model has one logit (see `find_logits`).
     """
 
-    def __init__(
-        self, session: HookSession, tensor: Tensor, paths: Iterable[str], gradients: bool
-    ) -> None:
+    logits: Tensor
+    binary: bool
+
+    def __init__(self, session: HookSession, paths: Iterable[str], gradients: bool) -> None:
         self.session = session
         self.outputs: dict[str, list[Any]] = {}
         self._gradients: dict[Call, Tensor] = {}
         self._starts: list[Tensor] = []
-        self._by_tensor: set[Call] = set()
+        self._by_tensor: dict[Call, Tensor] = {}
         self._follow = gradients
+        self._over = False
         for path in dict.fromkeys(paths):
             self._watch(path)
-        # An alias of the caller's tensor, so that no flag of theirs is touched.
-        tensor = tensor.clone() if tensor.is_inference() else tensor.detach()
-        self.logits, self.binary = find_logits(session.module(tensor))
-        if gradients:
+
+    def run(self, tensor: Tensor) -> None:
+        """The forward pass, on a copy of the caller's tensor: a network may change its input."""
+        self.logits, self.binary = find_logits(self.session.module(twin(tensor.detach())))
+        self._over = True
+        if self._follow:
             several = [path for path, calls in self.outputs.items() if len(calls) > 1]
             self._watch_outputs("it tells the calls apart", several)
 
@@ -64,23 +69,27 @@ class Pass:
             (path, call) to a tensor of the shape of that call's output.
         """
         self._gradients.clear()
-        if self._starts and score.requires_grad:
+        if score.requires_grad:
             self._backward(score)
             if self._watch_outputs("the full backward hook did not fire"):
                 self._backward(score)
         return dict(self._gradients)
 
     def _backward(self, score: Tensor) -> None:
-        torch.autograd.grad(score.sum(), self._starts, retain_graph=True, allow_unused=True)
+        inputs = [*self._starts, *self._by_tensor.values()]
+        if inputs:
+            torch.autograd.grad(score.sum(), inputs, retain_graph=True, allow_unused=True)
 
     def release(self) -> None:
         """Undo the flags that were set on outputs and let go of the graph."""
         for start in self._starts:
             start.requires_grad_(False)
         self._starts.clear()
+        self._by_tensor.clear()
         self._gradients.clear()
-        self.logits = self.logits.detach()
         self.outputs.clear()
+        if self._over:
+            self.logits = self.logits.detach()
 
     def feature_maps(self) -> dict[str, list[Tensor | None]]:
         """What each layer returned at each call, detached; None where that is no tensor."""
@@ -93,7 +102,8 @@ class Pass:
         calls = self.outputs.setdefault(path, [])
 
         def keep_feature_map(module: nn.Module, args: Any, kwargs: Any, output: Any) -> None:
-            calls.append(output)
+            if not self._over:  # a network that checkpoints runs layers again in backward
+                calls.append(output)
             for tensor in tensors_in(output):
                 forward.record.bytes_held += tensor.numel() * tensor.element_size()
                 if self._follow and not tensor.requires_grad and tensor.is_floating_point():
@@ -120,7 +130,8 @@ class Pass:
         """Tensor hooks on outputs where a full backward hook cannot serve.
 
         It is not told which call it fires for, and does not fire for a module that returns a dict
-        or a list, or whose input the network wrote over. Returns whether any was registered.
+        or a list, or for an output that depends on no layer before it. Returns whether any was
+        registered.
         """
         added = False
         for path in self.outputs if paths is None else paths:
@@ -133,7 +144,7 @@ class Pass:
         return added
 
     def _watch_tensor(self, call: Call, tensor: Tensor, why: str) -> None:
-        self._by_tensor.add(call)
+        self._by_tensor[call] = tensor
         handle = self.session.tensor(
             tensor,
             lambda gradient: self._store(call, gradient, handle.record),
@@ -154,18 +165,21 @@ def forward_pass(
 ) -> Iterator[Pass]:
     """Run a module with hooks on `paths`; they are gone when the block ends, however it ends.
 
-    Works whatever grad mode the caller is in, and changes neither it nor anything of the module.
+    Works whatever grad mode the caller is in, and changes neither it nor anything of the module,
+    the tensor or the random state.
     """
     session = HookSession(module, ledger)
     try:
         with (
             torch.inference_mode(False),
             torch.set_grad_enabled(gradients),
+            torch.random.fork_rng(devices=[tensor.device] if tensor.is_cuda else []),
             session.running(late=True),
         ):
             freeze(session.module)
-            run = Pass(session, tensor, paths, gradients)
+            run = Pass(session, paths, gradients)
             try:
+                run.run(tensor)
                 yield run
             finally:
                 run.release()

@@ -20,9 +20,9 @@ class _Moved:
     """
 
     storage: StorageWeakRef
-    size: tuple[int, ...]
-    stride: tuple[int, ...]
-    offset: int
+    size: Any
+    stride: Any
+    offset: Any
     tensor: Tensor
     by_hook: bool
     copied: bool
@@ -98,13 +98,17 @@ class Redirections:
         return self._current(new, by_hook, copies)
 
     def cut(self, part: Tensor, source: Tensor) -> None:
-        """Remember what a view was cut from."""
+        """Remember what a view was cut from, or detached from."""
         self._cut_from[part] = source
 
+    def is_followed(self, tensor: Tensor) -> bool:
+        """Whether autograd follows the tensor, or the one that it was cut or detached from."""
+        return tensor.requires_grad or tensor in self._cut_from
+
     def source(self, part: Tensor) -> Tensor:
-        """The tensor over all of the memory that `part` names some of."""
+        """The tensor over all of the memory that `part` names some of, the one autograd follows."""
         source = part
-        while not covers(source) and source in self._cut_from:
+        while source in self._cut_from:
             source = self._cut_from[source]
         if not covers(source) and source._base is not None:
             source = source._base

@@ -2,75 +2,35 @@
 
 import difflib
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Self
 
+import torch
 from torch import Tensor, nn
-from torch.utils.hooks import RemovableHandle
 
 from interp.errors import HookError, LayerError
 from interp.hooks.callback import Callback, shape_of
-from interp.hooks.ledger import HookLedger, HookRecord, Kind, audit
+from interp.hooks.handle import HookHandle
+from interp.hooks.ledger import HookLedger, Kind, audit
 from interp.hooks.out_of_place import OutOfPlace
 from interp.hooks.witness import Witness
-from interp.models.copies import private_copy
+from interp.models.copies import own_state, private_copy
 
-# PyTorch warns of a case that is meant here: a graph that starts at the hooked layer itself.
-warnings.filterwarnings("ignore", message="Full backward hook is firing when gradients")
-
-
-class HookHandle:
-    """Takes one hook off again.
-
-    `id` and `record` lead to what the ledger knows of it. `remove` may be called more than once.
-    """
-
-    def __init__(
-        self,
-        record: HookRecord,
-        raw: RemovableHandle,
-        ledger: HookLedger,
-        witness: Witness | None = None,
-        beside: Iterable[RemovableHandle] = (),
-    ) -> None:
-        self.record = record
-        self._raw = raw
-        self._ledger = ledger
-        self._witness = witness
-        self._beside = tuple(beside)
-
-    @property
-    def id(self) -> int:
-        return self.record.id
-
-    def is_registered(self) -> bool:
-        """Whether PyTorch still has the hook."""
-        hooks = self._raw.hooks_dict_ref()
-        return hooks is not None and self._raw.id in hooks
-
-    def remove(self) -> None:
-        for raw in (self._raw, *self._beside):
-            raw.remove()
-        self._ledger.removed(self.record)
-
-    def settle(self) -> None:
-        """Remove the hook and write in its record how it ended."""
-        self.remove()
-        if self.is_registered():
-            self.record.status = "leaked"
-        elif self.record.fires == 0 and self.record.status == "removed":
-            silent = self._witness.why_silent() if self._witness else "no gradient reached it"
-            self.record.status = f"never fired: {silent}"
+# PyTorch warns of a case that is meant here, a graph that starts at the hooked layer itself, and of
+# one that the ledger tells of, a module that returns no tensor.
+for _message in ("Full backward hook is firing when gradients", "For backward hooks to be called"):
+    warnings.filterwarnings("ignore", message=_message)
 
 
 class HookSession:
     """Hooks on a private copy of a module, every one in the ledger, all removed at the end.
 
-    The copy shares the module's tensors and nothing else: hooks of two sessions never meet, and
-    the module itself never carries one. While the session is entered, in-place operations of the
-    network leave what hooks saw untouched (see `out_of_place`).
+    The copy shares the module's parameters and nothing else: hooks of two sessions never meet, the
+    module itself never carries one, and statistics that a run updates stay in the copy. While the
+    session is entered, in-place operations of the network leave what hooks saw untouched (see
+    `out_of_place`).
 
     Parameters
     ----------
@@ -95,7 +55,7 @@ class HookSession:
     def __init__(self, module: nn.Module, ledger: HookLedger | None = None) -> None:
         self.ledger = HookLedger() if ledger is None else ledger
         self.ledger.foreign += tuple(h for h in audit(module) if h not in self.ledger.foreign)
-        self.module = private_copy(module)
+        self.module = own_state(private_copy(module))
         self._modules = dict(self.module.named_modules(remove_duplicate=False))
         self._handles: list[HookHandle] = []
         self._guard = OutOfPlace(Callback.__call__.__code__)
@@ -239,6 +199,11 @@ class HookSession:
         module = self._modules.get(path)
         if module is None:
             raise no_such_layer(path, self._modules)
+        if isinstance(module, torch.jit.ScriptModule):
+            raise HookError(
+                f"layer «{path}» is TorchScript, which takes no hooks: use the module that it was "
+                "scripted from"
+            )
         return module
 
     def _cannot_fire(self, path: str, module: nn.Module) -> str:

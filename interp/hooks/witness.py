@@ -26,12 +26,12 @@ class Witness:
         self._silence = "the module did not run"
 
     def stand_by(self, module: nn.Module) -> list[RemovableHandle]:
-        """Put it on a module, before its other hooks; the handles take it off."""
+        """Put it on a module, around the hooks it has; the handles take it off."""
         if self._kind == "forward_pre":
             return []
         handles = [module.register_forward_pre_hook(self._before, prepend=True, with_kwargs=True)]
         if self._kind in _BACKWARD:
-            handles.append(module.register_forward_hook(self._after, prepend=True))
+            handles.append(module.register_forward_hook(self._after))
         return handles
 
     def why_silent(self) -> str:

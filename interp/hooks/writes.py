@@ -4,7 +4,6 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 _IN_PLACE_OPERATORS = (
@@ -12,34 +11,29 @@ _IN_PLACE_OPERATORS = (
 )
 _IN_PLACE_DUNDERS = {"__setitem__"} | {f"__i{name}__" for name in _IN_PLACE_OPERATORS}
 _NOT_A_WRITE = frozenset({"requires_grad_", "rename_", "share_memory_", "detach_"})
-# Functions that update running statistics, and the argument that makes them do so.
-_STATISTICS = {F.batch_norm: "training", F.instance_norm: "use_input_stats"}
 
 Place = int | str
 
 
-def written(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Place]:
-    """Where among the arguments of a call the tensors stand that it changes in place."""
-    if func in _STATISTICS:
-        if not kwargs.get(_STATISTICS[func]):
-            return []
-        return _tensors_at([1, 2, "running_mean", "running_var"], args, kwargs)
+def written(
+    func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Place | None:
+    """Where among the arguments of a call the tensor stands that it changes in place."""
     name = getattr(func, "__name__", "")
     in_place = (
         bool(kwargs.get("inplace"))
         or name in _IN_PLACE_DUNDERS
         or (name.endswith("_") and not name.endswith("__") and name not in _NOT_A_WRITE)
     )
-    if in_place:
-        return _tensors_at([0] if args else ["input"], args, kwargs)
-    return _tensors_at(["out"], args, kwargs) if "out" in kwargs else []
+    place: Place = (0 if args else "input") if in_place else "out"
+    if place != 0 and place not in kwargs:
+        return None
+    return place if isinstance(at(place, args, kwargs), Tensor) else None
 
 
 def at(place: Place, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """The argument at a place; None where there is none."""
-    if isinstance(place, str):
-        return kwargs.get(place)
-    return args[place] if place < len(args) else None
+    """The argument at a place."""
+    return kwargs[place] if isinstance(place, str) else args[place]
 
 
 def put(
@@ -79,7 +73,7 @@ def with_strides(tensor: Tensor, like: Tensor) -> Tensor:
     return same.copy_(tensor)
 
 
-def part_of(whole: Tensor, part: Tensor, offset: int) -> Tensor:
+def part_of(whole: Tensor, part: Tensor, offset: Any) -> Tensor:
     """The part of `whole` that lies where `part` lies in memory of which `offset` is the start."""
     start = part.storage_offset() - offset + whole.storage_offset()
     return whole.as_strided(part.size(), part.stride(), start)
@@ -120,7 +114,3 @@ def tensors_in(value: Any) -> list[Tensor]:
     if isinstance(value, tuple | list):
         return [tensor for item in value for tensor in tensors_in(item)]
     return []
-
-
-def _tensors_at(places: list[Place], args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Place]:
-    return [place for place in places if isinstance(at(place, args, kwargs), Tensor)]

@@ -30,6 +30,7 @@ _JOINS = {"cat", "concat", "concatenate"}
 _CUTS = {"__getitem__", "narrow", "split", "tensor_split"}
 _LOSES_AXES = {"matmul", "__matmul__", "__rmatmul__", "mm", "bmm", "addmm", "baddbmm", "einsum"}
 _LOSES_AXES |= {"tensordot", "scaled_dot_product_attention"}
+_LOSES_AXES |= {"new_zeros", "new_ones", "new_full", "new_empty", "zeros_like", "ones_like"}
 _LOSES_AXES |= {"mean", "sum", "amax", "amin", "select", "unbind"}
 
 

@@ -6,6 +6,9 @@ from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, nn
+from torch.nn.utils.prune import BasePruningMethod
+from torch.nn.utils.spectral_norm import SpectralNorm
+from torch.nn.utils.weight_norm import WeightNorm
 
 M = TypeVar("M", bound=nn.Module)
 
@@ -20,16 +23,20 @@ HOOK_DICTS = frozenset(
         "_backward_hooks",
     )
 )
+# PyTorch's own, which compute a weight from its parts: the network is another one without them.
+_MAKES_WEIGHTS = (WeightNorm, SpectralNorm, BasePruningMethod)
 _DONE = HOOK_DICTS | {"_parameters", "_buffers", "_modules"}
 _PLAIN = {int, float, str, bool, complex, type(None), torch.dtype, torch.device, torch.Size}
-_EMPTY = {OrderedDict, dict, set, list}
+_CONTAINERS = {OrderedDict, dict, set, list, tuple}
 
 
 def private_copy(module: M) -> M:
     """A new module tree that shares every tensor with `module` and carries none of its hooks.
 
     Hooks, train flags and attributes of the copy are its own; parameters, buffers and tensors kept
-    as plain attributes are the same objects, so the copy takes no weight memory.
+    as plain attributes are the same objects, so the copy takes no weight memory. Of the hooks only
+    those stay by which PyTorch computes a weight (weight norm, spectral norm, pruning). What
+    cannot be copied, such as a lock, is shared.
 
     Parameters
     ----------
@@ -68,7 +75,7 @@ def _copy(module: M, memo: _Memo) -> M:
     if hasattr(type(module), "__deepcopy__") or isinstance(module, torch.jit.ScriptModule):
         whole = copy.deepcopy(module, memo.with_tensors())
         for part in whole.modules():
-            vars(part).update({name: OrderedDict() for name in HOOK_DICTS if name in vars(part)})
+            vars(part).update(_without_hooks(vars(part)))
         return whole
     new = type(module).__new__(type(module))
     memo[id(module)] = new
@@ -79,22 +86,60 @@ def _copy(module: M, memo: _Memo) -> M:
         for name, child in module._modules.items()
     }
     state.update(source)
-    for name in HOOK_DICTS & source.keys():
-        state[name] = OrderedDict()
+    state.update(_without_hooks(source))
     for name in ("_parameters", "_buffers"):
         state[name] = {key: _usable(tensor) for key, tensor in source[name].items()}
     for name, value in source.items():
-        kind = type(value)
-        if kind in _PLAIN or name in _DONE:
-            continue
-        if kind in _EMPTY and not value:
-            state[name] = kind()
-        elif isinstance(value, Tensor):
-            state[name] = _usable(value)
-        elif not (kind is tuple and all(type(item) in _PLAIN for item in value)):
-            state[name] = copy.deepcopy(value, memo.with_tensors())
+        if type(value) not in _PLAIN and name not in _DONE:
+            state[name] = _copied(value, memo)
     state["_modules"] = children
+    # What `torch.compile` made runs the original: the copy runs its own code.
+    state.pop("_compiled_call_impl", None)
+    original = children.get("_orig_mod")
+    if original is not None and "dynamo_ctx" in state:
+        state["forward"] = original.__call__
     return new
+
+
+def _without_hooks(attributes: dict[str, Any]) -> dict[str, Any]:
+    hooks: dict[str, Any] = {name: OrderedDict() for name in HOOK_DICTS & attributes.keys()}
+    for key, hook in attributes.get("_forward_pre_hooks", {}).items():
+        if isinstance(hook, _MAKES_WEIGHTS):
+            hooks["_forward_pre_hooks"][key] = hook
+    return hooks
+
+
+def _copied(value: Any, memo: _Memo) -> Any:
+    """An attribute for the copy: its own containers and objects, modules of the copy, tensors."""
+    kind = type(value)
+    if kind not in _CONTAINERS:
+        if isinstance(value, nn.Module):
+            return _copy(value, memo)
+        return _usable(value) if isinstance(value, Tensor) else _deep_copied(value, memo)
+    if kind is tuple:
+        plain = all(type(item) in _PLAIN for item in value)
+        return value if plain else tuple(_copied(item, memo) for item in value)
+    if id(value) in memo:
+        return memo[id(value)]
+    new = memo[id(value)] = kind()
+    if not value:
+        return new
+    if isinstance(value, dict):
+        new.update((_copied(key, memo), _copied(item, memo)) for key, item in value.items())
+    elif isinstance(value, set):
+        new.update(_copied(item, memo) for item in value)
+    else:
+        new.extend(_copied(item, memo) for item in value)
+    return new
+
+
+def _deep_copied(value: Any, memo: _Memo) -> Any:
+    if type(value) in _PLAIN:
+        return value
+    try:
+        return copy.deepcopy(value, memo.with_tensors())
+    except Exception:  # whatever the caller's class raises: it has to stay what it is
+        return value
 
 
 def _usable(tensor: Tensor | None) -> Tensor | None:
@@ -108,6 +153,19 @@ def _usable(tensor: Tensor | None) -> Tensor | None:
     return copied
 
 
+def own_state(module: M) -> M:
+    """Give a private copy buffers of its own, so that statistics that a run updates stay in it."""
+    copies: dict[int, Tensor] = {}
+    for part in module.modules():
+        for name, buffer in part._buffers.items():
+            if buffer is not None:
+                if id(buffer) not in copies:
+                    with torch.inference_mode(False):
+                        copies[id(buffer)] = buffer.detach().clone()
+                part._buffers[name] = copies[id(buffer)]
+    return module
+
+
 def freeze(module: M) -> M:
     """Give a private copy parameters that need no gradient, over the same memory.
 
@@ -116,7 +174,7 @@ def freeze(module: M) -> M:
     aliases: dict[int, nn.Parameter] = {}
     for part in module.modules():
         for name, parameter in part._parameters.items():
-            if parameter is not None and parameter.requires_grad:
+            if parameter is not None:
                 alias = aliases.get(id(parameter))
                 if alias is None:
                     alias = nn.Parameter(parameter.detach(), requires_grad=False)

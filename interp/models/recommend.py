@@ -55,10 +55,10 @@ def _without_scores(
     classes: int,
 ) -> "list[LayerInfo]":
     """Without a last convolution that makes a map for each class, as SqueezeNet's, and what holds
-    it; as many channels as classes earlier in a network mean nothing."""
+    it, where anything else is left; as many channels as classes before the last mean nothing."""
     learned = [i for i in table if any(True for _ in modules[i.path].parameters(recurse=False))]
     last = max((info.order for info in learned), default=-1)
-    return [i for i in usable if classes == 1 or i.channels != classes or i.order < last]
+    return [i for i in usable if i.channels != classes or i.order < last] or usable
 
 
 def _is_flat(module: nn.Module) -> bool:

@@ -7,6 +7,7 @@ import streamlit as st
 
 from interp.attribution import Prediction
 from interp.errors import InterpError, PictureError, TargetError
+from interp.models.catalog import catalog
 from interp.models.loading import LoadedModel
 from interp.picture import Picture
 from interp.targets import Target, parse_target
@@ -28,6 +29,7 @@ def sidebar(view: View) -> tuple[Picture, LoadedModel]:
     """
     with st.sidebar:
         choose_picture(view)
+        frame_place = st.container()
         choose_model(view)
         target_place = st.container()
     try:
@@ -35,14 +37,14 @@ def sidebar(view: View) -> tuple[Picture, LoadedModel]:
     except PictureError as error:
         problem(error, [("Take the sample «coffee»", {"picture": View.picture, "frame": 0})])
         st.stop()
-    with st.sidebar:
+    with frame_place:
         choose_frame(picture)
     try:
         model = obtain_model(view)
         plain = replace(view, method="", layer="", target="")
         top = cache.predictions(plain, model, picture)
     except InterpError as error:
-        problem(error, _ways_out(view))
+        problem(error, _other_fits(view) if isinstance(error, PictureError) else _models(view))
         st.stop()
     try:
         target = parse_target(view.target, model.categories)
@@ -56,65 +58,84 @@ def sidebar(view: View) -> tuple[Picture, LoadedModel]:
     return picture, model
 
 
-def _ways_out(view: View) -> list[tuple[str, dict[str, str]]]:
+def _models(view: View) -> list[tuple[str, dict[str, str]]]:
     ways: list[tuple[str, dict[str, str]]] = []
+    if view.weights != View.weights:
+        ways.append(("Take its own weights", {"weights": View.weights}))
     if view.model != View.model:
         ways.append(("Take the bundled EfficientNet-Lite0", {"model": View.model}))
+    if view.model in catalog() and view.weights != "none":
         ways.append(("Use it untrained", {"weights": "none"}))
-    elif view.weights != View.weights:
-        ways.append(("Take its own weights", {"weights": View.weights}))
-    if view.fit != View.fit:
-        ways.append(("Fit the picture by cropping", {"fit": View.fit}))
-    else:
-        ways.append(("Show the model the whole picture", {"fit": "letterbox"}))
     return ways
+
+
+def _other_fits(view: View) -> list[tuple[str, dict[str, str]]]:
+    if view.fit != View.fit:
+        return [("Fit the picture by cropping", {"fit": View.fit})]
+    return [("Show the model the whole picture", {"fit": "letterbox"})]
 
 
 def _choose_target(target: Target, model: LoadedModel, top: list[Prediction]) -> None:
     names = model.categories
     odds = {p.index: f"{100 * p.probability:.1f} %" for p in top}
-    best = Option(TOP, "Top prediction", detail=top[0].name, right=odds[top[0].index])
-    leading = tuple(_class_option(i, names, odds[i]) for i in odds)
-    others = tuple(_class_option(i, names) for i in range(len(names)) if i not in odds)
-    groups = [Group("", (best,)), Group("Top five", leading), Group("All classes", others)]
-    search = f"Search {len(names)} classes"
+    best = Option(TOP, top[0].name, detail="top prediction", right=odds[top[0].index])
+    leading = [_class_option(i, names, odds[i]) for i in odds]
+    others = [_class_option(i, names) for i in range(len(names)) if i not in odds]
+    explained = top[0].index if target.index is None else target.index
 
     def choose(**choices: Any) -> None:
         chosen = replace(target, **choices)
         if chosen.against is not None and chosen.index is None:
             chosen = replace(chosen, index=top[0].index)
+        if chosen.against == chosen.index:
+            chosen = replace(chosen, against=None)
         state.change(target=str(chosen))
 
     pick(
         "Explain the class",
-        groups,
+        [Group("", (best,)), *_classes(leading, others)],
         _text(target.index),
         key="target",
         on_pick=lambda value: choose(index=_number(value)),
         help="The class whose score is explained. Pick any: also one the model did not predict.",
-        placeholder=search,
+        placeholder=f"Search {len(names)} classes",
     )
-    with st.popover("Contrast, probability", width="stretch"):
+    with st.popover(_refinement(target), width="stretch", key="refinement"):
         nothing = Option(TOP, "Nothing", detail="the class by itself")
         pick(
             "Against the class",
-            [Group("", (nothing,)), *groups[1:]],
+            [Group("", (nothing,)), *_classes(leading, others, without=str(explained))],
             _text(target.against),
             key="against",
             on_pick=lambda value: choose(against=_number(value)),
             help="Explains the difference of two scores: why this class rather than that one.",
-            placeholder=search,
+            placeholder=f"Search {len(names)} classes",
         )
+        st.session_state["measure"] = target.scale
         st.segmented_control(
             "Explain its",
             list(SCALES),
-            default=target.scale,
             format_func=SCALES.__getitem__,
             required=True,
             key="measure",
             help="The logit is the class's own score; a probability also falls as others rise.",
             on_change=lambda: choose(scale=st.session_state["measure"]),
         )
+
+
+def _classes(leading: list[Option], others: list[Option], without: str = "") -> list[Group]:
+    parts = {"Top five": leading, "All classes": others}
+    return [
+        Group(title, tuple(option for option in options if option.value != without))
+        for title, options in parts.items()
+    ]
+
+
+def _refinement(target: Target) -> str:
+    """What the closed popover says: its contents, or what is chosen in it."""
+    rival = "" if target.against is None else f"Against {target.name(target.against)}"
+    scale = "" if target.scale == "logit" else SCALES[target.scale]
+    return " · ".join(filter(None, (rival, scale))) or "Contrast, probability"
 
 
 def _class_option(index: int, names: tuple[str, ...], right: str = "") -> Option:

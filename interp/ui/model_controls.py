@@ -15,11 +15,14 @@ from interp.ui.waiting import working
 
 Dot = Literal["", "good", "plain", "warn", "off"]
 
+UNTRAINED: tuple[str, Dot] = ("untrained", "warn")
+
 
 def choose_model(view: View) -> None:
     groups: dict[str, list[Option]] = {}
     for spec in catalog().values():
-        groups.setdefault(spec.family, []).append(_model_option(spec))
+        untrained = spec.name == view.model and view.weights == "none"
+        groups.setdefault(spec.family, []).append(_model_option(spec, untrained))
     pick(
         "Model",
         [Group(family, tuple(options)) for family, options in groups.items()],
@@ -37,10 +40,10 @@ def choose_model(view: View) -> None:
         _choose_weights(view, chosen)
 
 
-def _model_option(spec: ModelSpec) -> Option:
+def _model_option(spec: ModelSpec, untrained: bool) -> Option:
     entry = spec.default
-    badge, dot = _badge(availability(spec, entry))
-    accuracy = f"{entry.accuracy:.1f} %" if entry.accuracy else ""
+    badge, dot = UNTRAINED if untrained else _badge(availability(spec, entry))
+    accuracy = f"{entry.accuracy:.1f} %" if entry.accuracy and not untrained else ""
     return Option(
         spec.name,
         spec.title,

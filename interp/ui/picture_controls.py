@@ -1,5 +1,7 @@
 """Which picture: a sample, an upload or the camera."""
 
+from typing import Literal
+
 import streamlit as st
 from PIL import Image
 
@@ -11,6 +13,7 @@ from interp.ui.state import View
 
 SAMPLE_TITLES = {"motorcycle_left": "motorcycle"}
 SOURCES = ("Samples", "Upload", "Camera")
+TALLEST = 280
 
 
 def choose_picture(view: View) -> None:
@@ -42,11 +45,12 @@ def choose_picture(view: View) -> None:
             "JPEG, PNG, WebP, BMP, TIFF or GIF, up to 32 MB and 50 megapixels",
             key="upload",
             on_change=_take_file,
-            args=("upload",),
+            args=("upload", view),
         )
     else:
-        st.camera_input("Take a picture", key="camera", on_change=_take_file, args=("camera",))
-    if refusal := st.session_state.get("refusal"):
+        st.camera_input("Take a picture", key="camera", on_change=_take_file, args=("camera", view))
+    place, instead_of, refusal = st.session_state.get("refusal", ("", "", ""))
+    if (place, instead_of) == (source.lower(), view.picture):
         st.error(refusal, icon=":material/image_not_supported:")
     if not is_sample:
         _show_upload(view)
@@ -59,8 +63,11 @@ def _sample(name: str) -> Image.Image:
     return image
 
 
-def _take_file(key: str) -> None:
-    """Keep an upload that can be opened; one that cannot leaves the picture as it was."""
+def _take_file(key: str, view: View) -> None:
+    """Keep an upload that can be opened; one that cannot leaves the picture as it was.
+
+    The refusal stands where the file was given, until there is another picture.
+    """
     st.session_state.pop("refusal", None)
     file = st.session_state[key]
     if file is None:
@@ -69,7 +76,7 @@ def _take_file(key: str) -> None:
     try:
         open_picture(data, name=file.name)
     except PictureError as error:
-        st.session_state["refusal"] = str(error)
+        st.session_state["refusal"] = (key, view.picture, str(error))
         return
     state.change(picture=cache.uploads().add(data, file.name))
 
@@ -82,17 +89,22 @@ def _show_upload(view: View) -> None:
     thumbnail = picture.image.copy()
     thumbnail.thumbnail((560, 560))
     width, height = picture.size
-    st.image(thumbnail, width="stretch", alt=f"The picture {picture.name}")
+    # As wide as the sidebar, but a tall picture must not push the other choices out of sight.
+    shown: Literal["stretch"] | int = "stretch"
+    if width < height:
+        shown = max(1, TALLEST * width // height)
+    st.image(thumbnail, width=shown, alt=f"The picture {picture.name}")
     st.caption(f"{picture.name} · {width} × {height} · {picture.format}")
 
 
 def choose_frame(picture: Picture) -> None:
     if picture.frames > 1:
+        # The view is the truth: the number typed for the picture before must not stay.
+        st.session_state["frame"] = picture.frame + 1
         st.number_input(
             f"Frame, of {picture.frames}",
             1,
             picture.frames,
-            picture.frame + 1,
             key="frame",
             on_change=lambda: state.change(frame=int(st.session_state["frame"]) - 1),
         )

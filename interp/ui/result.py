@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import get_args
 
 import numpy as np
 import streamlit as st
@@ -49,10 +48,10 @@ def headline(attribution: Attribution, method: Method, model: LoadedModel) -> No
 
 def choose_fit(view: View) -> None:
     """How the picture is brought to the model's input."""
+    st.session_state["fit"] = view.fit
     st.segmented_control(
         "What the model sees of the picture",
-        get_args(Fit),
-        default=view.fit,
+        list(FITS),
         format_func=FITS.__getitem__,
         required=True,
         key="fit",
@@ -83,7 +82,7 @@ def raw_map(attribution: Attribution) -> None:
 def notes(attribution: Attribution) -> None:
     """What a reader has to know about the picture or the map."""
     for note in attribution.notes:
-        st.info(note, icon=":material/info:")
+        st.info(note[:1].upper() + note[1:], icon=":material/info:")
 
 
 def downloads(attribution: Attribution) -> None:
@@ -147,7 +146,7 @@ def _tile(path: str, attribution: Attribution, frame: Image.Image) -> Tile:
         frame,
         path,
         mono=True,
-        detail=f"{height} × {width} · max {high:.3g}",
+        detail=f"{height} × {width} · max {_number(high, 3)}",
         alt=describe(attribution),
     )
 
@@ -166,8 +165,8 @@ def _frame(attribution: Attribution, small: Image.Image) -> Image.Image:
     return render.overlay(small, heat, scale)
 
 
-def _number(value: float) -> str:
-    return f"{value:.4g}".replace("-", "−")
+def _number(value: float, digits: int = 4) -> str:
+    return f"{value:.{digits}g}".replace("-", "−")
 
 
 def _range(raw: np.ndarray) -> tuple[float, float]:

@@ -9,6 +9,7 @@ import streamlit as st
 from interp.geometry import Fit
 
 _KEY = "view"
+_ADDRESS = "address"  # the parameters in the browser's address bar, as far as is known
 
 
 @dataclass(frozen=True)
@@ -44,13 +45,21 @@ def to_url(view: View) -> dict[str, str]:
 
 
 def current() -> View:
-    """The view of this session; a new session begins with the one of its URL."""
-    if _KEY not in st.session_state:
-        st.session_state[_KEY] = from_url(st.query_params.to_dict())
-    view: View = st.session_state[_KEY]
-    wanted = to_url(view)
-    if st.query_params.to_dict() != wanted:
-        st.query_params.from_dict(wanted)
+    """The view of this session: the one last chosen, or that of an address gone to since then.
+
+    A new session begins with its URL; the browser's back button leads to the URL before.
+    """
+    address = st.query_params.to_dict()
+    state = st.session_state
+    # Without an address a change is on its way to it, and what the browser says is out of date.
+    if _KEY not in state or state.get(_ADDRESS) not in (None, address):
+        state[_KEY] = from_url(address)
+    view: View = state[_KEY]
+    # An address that says the same in other words stays: writing it would be a step of its own.
+    if from_url(address) != view:
+        address = to_url(view)
+        st.query_params.from_dict(address)
+    state[_ADDRESS] = address
     return view
 
 
@@ -65,3 +74,4 @@ def change(**choices: Any) -> None:
     if choices.get("model", view.model) != view.model:
         choices = {"layer": "", "weights": "default"} | choices
     st.session_state[_KEY] = replace(view, **choices)
+    st.session_state[_ADDRESS] = None

@@ -1,28 +1,35 @@
 """Serves the row of predictions without a model; `?case=` chooses them."""
 
+from types import SimpleNamespace
+
 import streamlit as st
 
-from interp.attribution.base import Prediction
 from interp.ui.predictions import predictions
+
+
+def prediction(index: int, name: str, probability: float, logit: float) -> SimpleNamespace:
+    """What the row reads of a `Prediction`, whose own module would import torch."""
+    return SimpleNamespace(index=index, name=name, probability=probability, logit=logit)
+
 
 HOSTILE = '<img src=x onerror="window.stolen=1">'
 CASES = {
     "coffee": [
-        Prediction(967, "espresso", 0.951, 10.42),
-        Prediction(968, "cup", 0.0142, 6.22),
-        Prediction(925, "consomme", 0.0068, 5.48),
-        Prediction(960, "chocolate sauce, chocolate syrup", 0.0031, 4.7),
-        Prediction(504, "coffee mug", 0.0004, 2.65),
+        prediction(967, "espresso", 0.951, 10.42),
+        prediction(968, "cup", 0.0142, 6.22),
+        prediction(925, "consomme", 0.0068, 5.48),
+        prediction(960, "chocolate sauce, chocolate syrup", 0.0031, 4.7),
+        prediction(504, "coffee mug", 0.0004, 2.65),
     ],
     "chelsea": [
-        Prediction(282, "tiger cat", 0.384, 8.11),
-        Prediction(285, "Egyptian cat", 0.352, 8.02),
-        Prediction(281, "tabby, tabby cat", 0.181, 7.36),
-        Prediction(364, "three-toed sloth, ai, Bradypus tridactylus", 0.031, 5.59),
-        Prediction(287, "lynx, catamount", 0.012, 4.64),
+        prediction(282, "tiger cat", 0.384, 8.11),
+        prediction(285, "Egyptian cat", 0.352, 8.02),
+        prediction(281, "tabby, tabby cat", 0.181, 7.36),
+        prediction(364, "three-toed sloth, ai, Bradypus tridactylus", 0.031, 5.59),
+        prediction(287, "lynx, catamount", 0.012, 4.64),
     ],
-    "hostile": [Prediction(0, HOSTILE, 1.0, 3.0), Prediction(1, "b" * 60, 0.0, -3.0)],
-    "broken": [Prediction(0, "tench", float("nan"), float("nan"))],
+    "hostile": [prediction(0, HOSTILE, 1.0, 3.0), prediction(1, "b" * 60, 0.0, -3.0)],
+    "broken": [prediction(0, "tench", float("nan"), float("nan"))],
     "none": [],
 }
 REFUSED = 504

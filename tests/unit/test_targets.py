@@ -77,7 +77,7 @@ def test_what_is_refused(text, message):
 
 
 def test_a_number_too_long_to_be_read_is_refused_too():
-    with pytest.raises(TargetError, match="^no class is named «999"):
+    with pytest.raises(TargetError, match=r"^no class is named «999"):
         parse_target("9" * 5000, NAMES)
 
 

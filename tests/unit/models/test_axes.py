@@ -24,8 +24,14 @@ def tokens(x):
     return x.flatten(2).transpose(1, 2)
 
 
-def with_class_token(x):
-    return torch.cat([torch.zeros(1, 1, SIDE), tokens(x)], 1)
+def with_class_token(x, several=1):
+    return torch.cat([torch.zeros(1, several, SIDE), tokens(x)], 1)
+
+
+def by_heads(x):
+    """A linear layer that two groups of channels share."""
+    x = x.permute(0, 2, 3, 1).unflatten(3, (2, 3))
+    return F.linear(x, torch.ones(3, 3)).flatten(3)
 
 
 def windows(x, side=3):
@@ -61,6 +67,8 @@ NCHW, NHWC, TOKENS = ("N", "C", "H", "W"), ("N", "H", "W", "C"), ("N", "HW", "C"
         (lambda x: x.to(memory_format=torch.channels_last), NCHW),
         (lambda x: x.unsqueeze(1).squeeze(1), NCHW),
         (lambda x: x.view(1, 2, 3, SIDE, SIDE).transpose(1, 2).reshape(x.shape), NCHW),
+        (lambda x: x.unflatten(1, (2, 3)).transpose(1, 2).flatten(1, 2).chunk(2, 1)[0], NCHW),
+        (lambda x: tokens(x).mT.reshape_as(x), NCHW),
         (lambda x: x.data, NCHW),
         (lambda x: x.reshape(1, SIDE, SIDE, SIDE), NCHW),
         (lambda x: x.permute(0, 2, 3, 1), NHWC),
@@ -89,14 +97,18 @@ NCHW, NHWC, TOKENS = ("N", "C", "H", "W"), ("N", "H", "W", "C"), ("N", "HW", "C"
         (lambda x: with_class_token(x)[:, 1:].mT.reshape(1, SIDE, SIDE, SIDE), NCHW),
         (lambda x: torch.cat([tokens(x), torch.zeros(1, 1, SIDE)], 1), ("N", "?", "C")),
         (lambda x: torch.cat([tokens(x), tokens(x)], 1), ("N", "?", "C")),
+        (lambda x: torch.cat([one := tokens(x), one], 1), ("N", "?", "C")),
+        (lambda x: with_class_token(x, 36).reshape(1, 12, 6, 6), ("N", "?", "?", "C")),
         (lambda x: F.avg_pool1d(tokens(x).mT, 4), ("N", "C", "?")),
-        (lambda x: x.reshape(1, SIDE * SIDE, SIDE), ("N", "?", "?")),
+        (lambda x: x.reshape(1, SIDE * SIDE, SIDE), ("N", "CH", "W")),
         (lambda x: x.reshape(1, 4, 9, SIDE), ("N", "?", "?", "W")),
         (windows, ("N", "HW", "HW", "C")),
         (lambda x: no_windows(windows(x)), NCHW),
         (lambda x: no_windows(windows(x, 2), 2), NCHW),
         (lambda x: no_windows(windows(x).swapaxes(1, 2), 2), ("N", "C", "HH", "WW")),
         (lambda x: F.linear(x, SQUARE), ("N", "C", "H", "?")),
+        (lambda x: F.linear(x, SQUARE).relu(), ("N", "C", "H", "?")),
+        (by_heads, NHWC),
         (lambda x: F.linear(tokens(x).mT, torch.ones(4, 36)).mT, ("N", "?", "C")),
         (lambda x: x + F.linear(x, SQUARE), NCHW),
         (lambda x: x + x.mT, None),
@@ -105,7 +117,8 @@ NCHW, NHWC, TOKENS = ("N", "C", "H", "W"), ("N", "H", "W", "C"), ("N", "HW", "C"
         (lambda x: x.mean((2, 3)), None),
         (lambda x: x.mean(1, keepdim=True), None),
         (lambda x: x.sum(0), None),
-        (lambda x: torch.zeros_like(x).relu(), NCHW),
+        (lambda x: torch.cat([x.new_zeros(1, 1, SIDE), tokens(x)], 1), TOKENS),
+        (lambda x: torch.cat([torch.zeros_like(tokens(x)[:, :1]), tokens(x)], 1), TOKENS),
         (lambda x: torch.zeros(1, 6, 6, 6).relu(), None),
     ],
 )
