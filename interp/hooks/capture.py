@@ -119,7 +119,9 @@ def capture(
     else:
         raise LayerError("a bare module takes a tensor, not a picture: load it with load_model")
     module = model.module if isinstance(model, LoadedModel) else model
-    with forward_pass(module, tensor, layers, gradients=gradients) as run:
+    paths = list(layers)
+    light = isinstance(model, LoadedModel) and model.allows_light_pass(paths)
+    with forward_pass(module, tensor, paths, gradients=gradients, light=light) as run:
         found = wanted.resolve(run.logits, run.binary)
         grads = run.gradients(found.score(run.logits)) if gradients else {}
         maps, logits, ledger = run.feature_maps(), run.logits.detach(), run.session.ledger

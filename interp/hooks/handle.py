@@ -1,11 +1,10 @@
 """The way to take a hook off again."""
 
-from collections.abc import Iterable
-
 from torch.utils.hooks import RemovableHandle
 
 from interp.hooks.ledger import HookLedger, HookRecord
-from interp.hooks.witness import Witness
+
+_NO_GRADIENT = "no gradient came back to it, or it returned something else than tensors"
 
 
 class HookHandle:
@@ -14,19 +13,10 @@ class HookHandle:
     `id` and `record` lead to what the ledger knows of it. `remove` may be called more than once.
     """
 
-    def __init__(
-        self,
-        record: HookRecord,
-        raw: RemovableHandle,
-        ledger: HookLedger,
-        witness: Witness | None = None,
-        beside: Iterable[RemovableHandle] = (),
-    ) -> None:
+    def __init__(self, record: HookRecord, raw: RemovableHandle, ledger: HookLedger) -> None:
         self.record = record
         self._raw = raw
         self._ledger = ledger
-        self._witness = witness
-        self._beside = tuple(beside)
 
     @property
     def id(self) -> int:
@@ -38,8 +28,7 @@ class HookHandle:
         return hooks is not None and self._raw.id in hooks
 
     def remove(self) -> None:
-        for raw in (self._raw, *self._beside):
-            raw.remove()
+        self._raw.remove()
         self._ledger.removed(self.record)
 
     def settle(self) -> None:
@@ -48,7 +37,16 @@ class HookHandle:
         if self.is_registered():
             self.record.status = "leaked"
         elif self.record.fires == 0 and self.record.status == "removed":
-            silent = (
-                self._witness.why_silent() if self._witness else "no gradient reached the tensor"
-            )
-            self.record.status = f"never fired: {silent}"
+            self.record.status = f"never fired: {self._why_silent()}"
+
+    def _why_silent(self) -> str:
+        kind, path = self.record.kind, self.record.path
+        if kind == "tensor":
+            return "no gradient reached the tensor"
+        if kind in ("forward_pre", "forward"):
+            return "the module did not run"
+        beside = [r for r in self._ledger.records if (r.kind, r.path) == ("forward", path)]
+        if not beside:
+            return f"the module did not run, or {_NO_GRADIENT}"
+        ran = any(record.fires for record in beside)
+        return f"the module ran, but {_NO_GRADIENT}" if ran else "the module did not run"

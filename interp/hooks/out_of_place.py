@@ -42,6 +42,7 @@ from interp.hooks.writes import (
 _MODULE_CALL: CodeType = nn.Module._call_impl.__code__
 _MAKES_VIEW: CodeType = BackwardHook._apply_on_tensors.__code__
 _OUTPUT_HOOK: CodeType = BackwardHook.setup_output_hook.__code__
+_REQUIRES_GRAD = Tensor.requires_grad
 _HOOK_NODE = "BackwardHookFunctionBackward"
 
 
@@ -121,6 +122,11 @@ class OutOfPlace(TorchFunctionMode):
                 return value
             return self._moved.current(value, copies=not returned)
 
+    def is_stale(self, value: Any) -> bool:
+        """Whether a tensor in `value` was written to, so that another one stands for it."""
+        with torch._C.DisableTorchFunction():
+            return self._moved.has_any(value)
+
     def forget(self) -> None:
         """Let go of every tensor: the pass is over."""
         self._kept.clear()
@@ -135,6 +141,8 @@ class OutOfPlace(TorchFunctionMode):
     ) -> Any:
         kwargs = kwargs or {}
         if getattr(func, "__name__", "") == "__get__":  # shape, grad_fn, …
+            if self._moved and getattr(func, "__self__", None) is _REQUIRES_GRAD:
+                args = (self._handed_to_hook(args[0]),)
             value = func(*args, **kwargs)
             if self._moved and type(value).__name__ == _HOOK_NODE and _gives_output():
                 self._goes_through_hook(args[0])
@@ -206,6 +214,21 @@ class OutOfPlace(TorchFunctionMode):
         # What is written to `new` later has to reach the whole of it.
         self._moved.cut(place, whole)
         self._moved.add(new, place, by_hook, copied=True)
+
+    def _handed_to_hook(self, tensor: Tensor) -> Tensor:
+        """What PyTorch is to put a full backward hook's node behind: what stands for a tensor now.
+
+        It takes the very tensor that a module is called with or returns, and where the network
+        wrote over that, the gradient would go around the hook. It asks each for `requires_grad`
+        right after putting it on its list, which is where another one can take its place.
+        """
+        frame = sys._getframe(2)
+        taken = frame.f_locals.get("tensors") if frame.f_code is _MAKES_VIEW else None
+        if not taken or taken[-1] is not tensor:
+            return tensor
+        returned = frame.f_back is not None and frame.f_back.f_code is _OUTPUT_HOOK
+        taken[-1] = self.current(tensor, returned=returned)
+        return taken[-1]
 
     def _goes_through_hook(self, passed_on: Tensor) -> None:
         """A module with a backward hook returns what it wrote: `passed_on` stands for that now.

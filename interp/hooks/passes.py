@@ -7,11 +7,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from interp.hooks.ledger import HookLedger, HookRecord
+from interp.hooks.ledger import HookLedger, HookRecord, audit
 from interp.hooks.out_of_place import tensors_in
 from interp.hooks.session import HookSession
 from interp.hooks.writes import twin
-from interp.models.copies import freeze
+from interp.models.copies import freeze, own_state, path_copy, private_copy
 from interp.targets import find_logits
 
 Call = tuple[str, int]
@@ -34,7 +34,9 @@ class Pass:
     logits: Tensor
     binary: bool
 
-    def __init__(self, session: HookSession, paths: Iterable[str], gradients: bool) -> None:
+    def __init__(
+        self, session: HookSession, paths: Iterable[str], gradients: bool, keep_inputs: bool
+    ) -> None:
         self.session = session
         self.outputs: dict[str, list[Any]] = {}
         self._gradients: dict[Call, Tensor] = {}
@@ -43,6 +45,11 @@ class Pass:
         self._follow = gradients
         self._over = False
         for path in dict.fromkeys(paths):
+            if keep_inputs:
+                # Any hook protects what it sees.
+                session.forward_pre(
+                    path, lambda *given: None, purpose="its input stays", origin="engine"
+                )
             self._watch(path)
 
     def run(self, tensor: Tensor) -> None:
@@ -162,22 +169,34 @@ def forward_pass(
     *,
     gradients: bool = True,
     ledger: HookLedger | None = None,
+    light: bool = False,
 ) -> Iterator[Pass]:
     """Run a module with hooks on `paths`; they are gone when the block ends, however it ends.
 
     Works whatever grad mode the caller is in, and changes neither it nor anything of the module,
     the tensor or the random state.
+
+    Parameters
+    ----------
+    light : bool
+        For a frozen module in evaluation mode that `is_simple`, and paths that do not write over
+        their own input. It spares the copy of what carries no hook, the hook that protects the
+        input, and the cost of watching operations before the first hook fires.
     """
-    session = HookSession(module, ledger)
+    paths = list(paths)
+    light = light and not audit(module)
+    copy = path_copy(module, paths) if light else freeze(private_copy(module))
+    if not light and any(part.training for part in copy.modules()):
+        own_state(copy)
+    session = HookSession(module, ledger, copy=copy)
     try:
         with (
             torch.inference_mode(False),
             torch.set_grad_enabled(gradients),
             torch.random.fork_rng(devices=[tensor.device] if tensor.is_cuda else []),
-            session.running(late=True),
+            session.running(late=light),
         ):
-            freeze(session.module)
-            run = Pass(session, paths, gradients)
+            run = Pass(session, paths, gradients, keep_inputs=not light)
             try:
                 run.run(tensor)
                 yield run

@@ -15,7 +15,6 @@ from interp.hooks.callback import Callback, shape_of
 from interp.hooks.handle import HookHandle
 from interp.hooks.ledger import HookLedger, Kind, audit
 from interp.hooks.out_of_place import OutOfPlace
-from interp.hooks.witness import Witness
 from interp.models.copies import own_state, private_copy
 
 # PyTorch warns of a case that is meant here, a graph that starts at the hooked layer itself, and of
@@ -38,6 +37,8 @@ class HookSession:
         The network; it stays as it is.
     ledger : HookLedger, optional
         To keep the records of several sessions in one place.
+    copy : nn.Module, optional
+        A private copy of the module that was made already.
 
     Attributes
     ----------
@@ -52,11 +53,16 @@ class HookSession:
     ...     logits = session.module(picture)
     """
 
-    def __init__(self, module: nn.Module, ledger: HookLedger | None = None) -> None:
+    def __init__(
+        self,
+        module: nn.Module,
+        ledger: HookLedger | None = None,
+        *,
+        copy: nn.Module | None = None,
+    ) -> None:
         self.ledger = HookLedger() if ledger is None else ledger
         self.ledger.foreign += tuple(h for h in audit(module) if h not in self.ledger.foreign)
-        self.module = own_state(private_copy(module))
-        self._modules = dict(self.module.named_modules(remove_duplicate=False))
+        self.module = own_state(private_copy(module)) if copy is None else copy
         self._handles: list[HookHandle] = []
         self._guard = OutOfPlace(Callback.__call__.__code__)
         self._entered: Any = None
@@ -159,11 +165,14 @@ class HookSession:
                 f"a tensor hook needs a tensor that requires a gradient, and this one of shape "
                 f"{shape_of(tensor)} does not: call requires_grad_() on it first"
             )
-        owner = self._modules.get(path)
-        class_name = type(owner).__name__ if owner is not None and path else "Tensor"
+        class_name = type(self._find(path)).__name__ if path else "Tensor"
         record = self.ledger.register("tensor", path, class_name, purpose, origin)
         callback = Callback(fn, record, self.ledger, self._guard)
         return self._keep(HookHandle(record, tensor.register_hook(callback), self.ledger))
+
+    def was_written(self, value: Any) -> bool:
+        """Whether the network has written over a tensor in `value` that a hook saw in this pass."""
+        return self._guard.is_stale(value)
 
     def _on_module(
         self,
@@ -180,12 +189,10 @@ class HookSession:
         callback = Callback(fn, record, self.ledger, self._guard, with_kwargs)
         if kind in ("forward_pre", "forward"):
             options["with_kwargs"] = True
-        register, witness = getattr(module, f"register_{kind}_hook"), Witness(kind, self._guard)
-        raw = register(callback, **options)
+        raw = getattr(module, f"register_{kind}_hook")(callback, **options)
         if reason := self._cannot_fire(path, module):
             record.status = f"cannot fire: {reason}"
-        beside = witness.stand_by(module)
-        return self._keep(HookHandle(record, raw, self.ledger, witness, beside))
+        return self._keep(HookHandle(record, raw, self.ledger))
 
     def _keep(self, handle: HookHandle) -> HookHandle:
         self._handles.append(handle)
@@ -196,9 +203,11 @@ class HookSession:
             raise HookError("this hook session is closed: open a new one with HookSession(module)")
 
     def _find(self, path: str) -> nn.Module:
-        module = self._modules.get(path)
-        if module is None:
-            raise no_such_layer(path, self._modules)
+        try:
+            module = self.module.get_submodule(path)
+        except AttributeError:
+            paths = [name for name, _ in self.module.named_modules(remove_duplicate=False)]
+            raise no_such_layer(path, paths) from None
         if isinstance(module, torch.jit.ScriptModule):
             raise HookError(
                 f"layer «{path}» is TorchScript, which takes no hooks: use the module that it was "
@@ -209,8 +218,8 @@ class HookSession:
     def _cannot_fire(self, path: str, module: nn.Module) -> str:
         if type(module).forward is nn.Module.forward and "forward" not in vars(module):
             return f"a {type(module).__name__} is never called itself, only what it holds"
-        parent = self._modules.get(path.rpartition(".")[0])
-        if isinstance(parent, nn.MultiheadAttention) and path.endswith(".out_proj"):
+        parent, _, name = path.rpartition(".")
+        if name == "out_proj" and isinstance(self._find(parent), nn.MultiheadAttention):
             return "MultiheadAttention uses this layer's weights and never calls it"
         return ""
 

@@ -2,6 +2,9 @@
 
 import copy
 from collections import OrderedDict
+from collections.abc import Iterable, Mapping
+from functools import partial
+from types import BuiltinFunctionType, FunctionType
 from typing import Any, TypeVar
 
 import torch
@@ -12,21 +15,22 @@ from torch.nn.utils.weight_norm import WeightNorm
 
 M = TypeVar("M", bound=nn.Module)
 
-HOOK_DICTS = frozenset(
-    (
-        "_forward_pre_hooks",
-        "_forward_pre_hooks_with_kwargs",
-        "_forward_hooks",
-        "_forward_hooks_with_kwargs",
-        "_forward_hooks_always_called",
-        "_backward_pre_hooks",
-        "_backward_hooks",
-    )
+HOOK_DICTS = (
+    "_forward_pre_hooks",
+    "_forward_pre_hooks_with_kwargs",
+    "_forward_hooks",
+    "_forward_hooks_with_kwargs",
+    "_forward_hooks_always_called",
+    "_backward_pre_hooks",
+    "_backward_hooks",
 )
 # PyTorch's own, which compute a weight from its parts: the network is another one without them.
 _MAKES_WEIGHTS = (WeightNorm, SpectralNorm, BasePruningMethod)
-_DONE = HOOK_DICTS | {"_parameters", "_buffers", "_modules"}
-_PLAIN = {int, float, str, bool, complex, type(None), torch.dtype, torch.device, torch.Size}
+_DONE = {*HOOK_DICTS, "_parameters", "_buffers", "_modules"}
+_PLAIN = {
+    *(int, float, str, bool, complex, type(None), type),
+    *(torch.dtype, torch.device, torch.Size, FunctionType, BuiltinFunctionType),
+}
 _CONTAINERS = {OrderedDict, dict, set, list, tuple}
 
 
@@ -50,6 +54,52 @@ def private_copy(module: M) -> M:
     """
     with torch.inference_mode(False):
         return _copy(module, _Memo(module))
+
+
+def path_copy(module: M, paths: Iterable[str]) -> M:
+    """A private copy of no more than the modules on the way to `paths`; the others are shared.
+
+    It costs next to nothing, and serves where hooks go on these paths only, no hook stands on
+    the module, and `is_simple` holds: else a module could be reached by another way than its path.
+    """
+    root = _alone(module)
+    own = {id(root)}
+    for path in paths:
+        part: nn.Module = root
+        for name in path.split(".") if path else ():
+            child = part._modules[name]
+            assert child is not None
+            if id(child) not in own:
+                child = part._modules[name] = _alone(child)
+                own.add(id(child))
+            part = child
+    return root
+
+
+def is_simple(module: nn.Module) -> bool:
+    """Whether modules lead to one another by registered names alone, each by one."""
+    parts = [part for _, part in module.named_modules(remove_duplicate=False)]
+    return len(set(map(id, parts))) == len(parts) and all(
+        name in _DONE or _holds_plain(value) for part in parts for name, value in vars(part).items()
+    )
+
+
+def _holds_plain(value: Any) -> bool:
+    if isinstance(value, dict):
+        return not value
+    if type(value) in _CONTAINERS:
+        return all(_holds_plain(item) for item in value)
+    return type(value) in _PLAIN or (isinstance(value, partial) and type(value.func) in _PLAIN)
+
+
+def _alone(module: M) -> M:
+    new = type(module).__new__(type(module))
+    state = vars(new)
+    state.update(vars(module))
+    for name in ("_modules", "_parameters", "_buffers"):
+        state[name] = dict(state[name])
+    state.update(_without_hooks(state))
+    return new
 
 
 class _Memo(dict[int, Any]):
@@ -80,19 +130,21 @@ def _copy(module: M, memo: _Memo) -> M:
     new = type(module).__new__(type(module))
     memo[id(module)] = new
     source, state = vars(module), vars(new)
-    # Children first: an attribute may name a child again, and must then name the child's copy.
-    children = {
-        name: None if child is None else _copy(child, memo)
-        for name, child in module._modules.items()
-    }
     state.update(source)
+    # Children first: an attribute may name a child again, and must then name the child's copy.
+    state["_modules"] = children = dict(source["_modules"])
+    for name, child in children.items():
+        children[name] = None if child is None else _copy(child, memo)
+    state["_parameters"], state["_buffers"] = (
+        _tensors(module._parameters),
+        _tensors(module._buffers),
+    )
     state.update(_without_hooks(source))
-    for name in ("_parameters", "_buffers"):
-        state[name] = {key: _usable(tensor) for key, tensor in source[name].items()}
     for name, value in source.items():
-        if type(value) not in _PLAIN and name not in _DONE:
-            state[name] = _copied(value, memo)
-    state["_modules"] = children
+        kind = type(value)
+        if kind in _PLAIN or name in _DONE:
+            continue
+        state[name] = kind() if kind in _CONTAINERS and not value else _copied(value, memo)
     # What `torch.compile` made runs the original: the copy runs its own code.
     state.pop("_compiled_call_impl", None)
     original = children.get("_orig_mod")
@@ -101,9 +153,13 @@ def _copy(module: M, memo: _Memo) -> M:
     return new
 
 
+def _tensors(tensors: Mapping[str, Tensor | None]) -> dict[str, Tensor | None]:
+    return {name: _usable(tensor) for name, tensor in tensors.items()} if tensors else {}
+
+
 def _without_hooks(attributes: dict[str, Any]) -> dict[str, Any]:
-    hooks: dict[str, Any] = {name: OrderedDict() for name in HOOK_DICTS & attributes.keys()}
-    for key, hook in attributes.get("_forward_pre_hooks", {}).items():
+    hooks: dict[str, Any] = {name: OrderedDict() for name in HOOK_DICTS}
+    for key, hook in attributes["_forward_pre_hooks"].items():
         if isinstance(hook, _MAKES_WEIGHTS):
             hooks["_forward_pre_hooks"][key] = hook
     return hooks
@@ -117,13 +173,11 @@ def _copied(value: Any, memo: _Memo) -> Any:
             return _copy(value, memo)
         return _usable(value) if isinstance(value, Tensor) else _deep_copied(value, memo)
     if kind is tuple:
-        plain = all(type(item) in _PLAIN for item in value)
+        plain = _PLAIN.issuperset(map(type, value))
         return value if plain else tuple(_copied(item, memo) for item in value)
     if id(value) in memo:
         return memo[id(value)]
     new = memo[id(value)] = kind()
-    if not value:
-        return new
     if isinstance(value, dict):
         new.update((_copied(key, memo), _copied(item, memo)) for key, item in value.items())
     elif isinstance(value, set):
@@ -174,7 +228,7 @@ def freeze(module: M) -> M:
     aliases: dict[int, nn.Parameter] = {}
     for part in module.modules():
         for name, parameter in part._parameters.items():
-            if parameter is not None:
+            if parameter is not None and parameter.requires_grad:
                 alias = aliases.get(id(parameter))
                 if alias is None:
                     alias = nn.Parameter(parameter.detach(), requires_grad=False)

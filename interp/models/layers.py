@@ -23,7 +23,8 @@ class LayerInfo:
     `shape` is the shape of its first call's output and None where it never ran or returns no
     tensor; `grid` is the (h, w) of a spatial layout and `extra_tokens` how many tokens (a class
     token) stand before the patches; `order` is when its first call ended; `reason` says why it
-    never ran, or why it is recommended. `later_calls` describes its second call and those after.
+    never ran, or why it is recommended. `writes_input` says that it changes what it is called with.
+    `later_calls` describes its second call and those after.
     """
 
     path: str
@@ -37,6 +38,7 @@ class LayerInfo:
     grid: tuple[int, int] | None = None
     extra_tokens: int = 0
     order: int = -1
+    writes_input: bool = False
     later_calls: tuple["LayerInfo", ...] = ()
 
     @property
@@ -53,10 +55,11 @@ class LayerInfo:
 
 @dataclass
 class _Seen:
-    """What each call of a module returned, and when the first one ended."""
+    """What each call of a module returned, when the first ended, and whether it wrote its input."""
 
     outputs: list[tuple[tuple[int, ...] | None, Axes | None]] = field(default_factory=list)
     order: int = -1
+    writes_input: bool = False
 
 
 def layer_table(module: nn.Module, example: Tensor) -> tuple[LayerInfo, ...]:
@@ -157,6 +160,7 @@ def _dry_run(module: nn.Module, example: Tensor) -> tuple[dict[str, _Seen], int]
                 entry = seen[path]
                 finished += 1
                 entry.order = entry.order if entry.outputs else finished
+                entry.writes_input |= session.was_written((args, kwargs))
                 tensor = next(iter(tensors_in(output)), None)
                 if tensor is None:
                     entry.outputs.append((None, None))
@@ -167,6 +171,7 @@ def _dry_run(module: nn.Module, example: Tensor) -> tuple[dict[str, _Seen], int]
             return hook
 
         for path in seen:
+            session.forward_pre(path, lambda *given: None, purpose="dry run", origin="engine")
             session.forward(path, note(path), with_kwargs=True, purpose="dry run", origin="engine")
         with trace:
             session.module(example)
@@ -181,6 +186,7 @@ def _describe(path: str, part: nn.Module, seen: _Seen) -> LayerInfo:
         calls=len(seen.outputs),
         parameters=sum(p.numel() for p in part.parameters()),
         order=seen.order,
+        writes_input=seen.writes_input,
     )
     rows = []
     for shape, axes in seen.outputs:

@@ -19,6 +19,7 @@ from interp.models.catalog import (
     build,
     get_spec,
 )
+from interp.models.copies import is_simple
 from interp.models.device import choose_device
 from interp.models.efficientnet_lite import load_bundled_state
 from interp.models.fitting import fill, nearest, without_auxiliary
@@ -72,6 +73,15 @@ class LoadedModel:
     def layers(self) -> tuple[LayerInfo, ...]:
         """The layer table, from one dry run when it is first asked for."""
         return layer_table(self.module, _example(self.module, self.preset, self.device))
+
+    @cached_property
+    def _is_simple(self) -> bool:
+        return is_simple(self.module)
+
+    def allows_light_pass(self, paths: Sequence[str]) -> bool:
+        """Whether a pass with hooks on these layers may be `light` (see `forward_pass`)."""
+        writing = {info.path for info in self.layers if info.writes_input}
+        return self._is_simple and writing.isdisjoint(paths)
 
     def prepare(self, picture: Picture, fit: Fit = "crop") -> Tensor:
         """The model's input: (1, 3, h, w), normalised, on the net's device and of its type."""

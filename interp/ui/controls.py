@@ -16,7 +16,7 @@ from interp.ui.model_controls import choose_model, obtain_model
 from interp.ui.picker import Group, Option, pick
 from interp.ui.picture_controls import choose_frame, choose_picture
 from interp.ui.state import View
-from interp.ui.waiting import problem
+from interp.ui.waiting import problem, working
 
 TOP = ""
 SCALES = {"logit": "Logit", "prob": "Probability", "logprob": "Log-probability"}
@@ -28,9 +28,12 @@ def sidebar(view: View) -> tuple[Picture, LoadedModel]:
     Where that is not to be had, the page says why and the script stops here.
     """
     with st.sidebar:
-        choose_picture(view)
+        # Each in a place of its own: what one of them shows more moves the others, no more.
+        with st.container():
+            choose_picture(view)
         frame_place = st.container()
-        choose_model(view)
+        with st.container():
+            choose_model(view)
         target_place = st.container()
     try:
         picture = cache.picture(view.picture, view.frame)
@@ -42,7 +45,8 @@ def sidebar(view: View) -> tuple[Picture, LoadedModel]:
     try:
         model = obtain_model(view)
         plain = replace(view, method="", layer="", target="")
-        top = cache.predictions(plain, model, picture)
+        with working(f"Asking {model.spec.title}"):
+            top = cache.predictions(plain, model, picture)
     except InterpError as error:
         problem(error, _other_fits(view) if isinstance(error, PictureError) else _models(view))
         st.stop()

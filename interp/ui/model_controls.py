@@ -109,8 +109,8 @@ def obtain_model(view: View) -> LoadedModel:
     entry = next((entry for entry in spec.entries if entry.name == wanted), None)
     if entry is None and wanted != "none":
         raise WeightsError(f"{spec.title} has no weights named «{wanted}»: choose one of the list")
+    place = st.empty()
     if entry is not None and availability(spec, entry).kind == "download":
-        place = st.empty()
         with place.container():
             st.caption(f"Downloading the weights of {spec.title}, {entry.megabytes:.0f} MB, once.")
             bar = st.progress(0.0)

@@ -15,13 +15,14 @@ def first_screen() -> Iterator[None]:
 
     The outline is drawn before the block runs and is gone when it ends.
     """
+    # There in every run: one part more or less would take all that follow for others.
+    outline = st.empty()
     if "torch" in sys.modules:
         yield
         return
     # PyTorch's threads wait for one another in a loop. On a machine with other work to do a long
     # loop keeps from the core the very thread it waits for: 2.3 s a forward pass, against 0.04 s.
     os.environ.setdefault("GOMP_SPINCOUNT", "1000")
-    outline = st.empty()
     with outline.container():
         st.caption("Starting: loading PyTorch. This happens once, and takes a few seconds.")
         st.skeleton(height=64)
@@ -39,9 +40,13 @@ def first_screen() -> Iterator[None]:
 
 @contextmanager
 def working(text: str, height: int = 440) -> Iterator[None]:
-    """A sentence and an outline in the place where a result will stand."""
+    """A sentence and an outline in the place where a result will stand.
+
+    Where one stands already it stays where it is, pale, and `page.css` makes of both a small sign
+    at the edge that shows only after a moment.
+    """
     place = st.empty()
-    with place.container():
+    with place.container(key=f"working {text}"):
         st.caption(text)
         st.skeleton(height=height)
     try:

@@ -304,7 +304,7 @@ def test_fifty_runs_leave_nothing(bundled: interp.LoadedModel, shown: Tensor) ->
         tracemalloc.stop()
 
     assert tensors_after == tensors
-    assert size_after - size < 50_000  # bytes; the ledgers of 50 runs would take 500 000
+    assert size_after - size < 200_000  # bytes; the ledgers of 50 runs would take 500 000
     assert audit(bundled.module) == []
 
 

@@ -513,6 +513,85 @@ def test_a_hook_sees_the_input_as_it_is_when_the_module_is_called() -> None:
     assert torch.equal(inputs["after"], expected)
 
 
+def test_a_pre_hook_alone_sees_what_the_network_wrote() -> None:
+    def body(n: Net, x: Tensor) -> Tensor:
+        F.silu(x, inplace=True)
+        return n.conv2(x)
+
+    net, x = Net(body), _picture()
+    seen: list[Tensor] = []
+
+    with HookSession(net) as session:
+        session.forward("conv", lambda module, args, output: None)
+        session.forward_pre("conv2", lambda module, args: seen.append(args[0].clone()))
+        assert torch.equal(session.module(x), _plain(net, x))
+
+    assert torch.equal(seen[0], F.silu(net.conv(x)))
+
+
+class Written(nn.Module):
+    """Returns what it wrote over, and throws the result away on the way."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = x * 1
+        F.silu(y, inplace=True)
+        return y
+
+
+def test_a_full_backward_hook_alone_stands_around_what_the_module_wrote() -> None:
+    net, x = Net(lambda n, x: n.conv2(n.act(x))), _picture()
+    net.act = Written()  # type: ignore[assignment]
+    got: dict[str, Tensor] = {}
+
+    with HookSession(net) as session:
+        session.full_backward("act", lambda m, gi, go: got.update(act_in=gi[0], act_out=go[0]))
+        session.full_backward("conv", lambda m, gi, go: got.update(conv_out=go[0]))
+        logits = session.module(x)
+        torch.autograd.grad(logits[:, 1].sum(), [net.conv.weight])
+
+    start = net.conv(x).detach().requires_grad_()
+    act = F.silu(start)
+    score = net.head(net.conv2(act).mean((2, 3)))[:, 1].sum()
+    at_start, at_act = torch.autograd.grad(score, [start, act])
+    assert torch.equal(logits, _plain(net, x))
+    torch.testing.assert_close(got["act_out"], at_act, rtol=1e-10, atol=1e-13)
+    torch.testing.assert_close(got["act_in"], at_start, rtol=1e-10, atol=1e-13)
+    torch.testing.assert_close(got["conv_out"], at_start, rtol=1e-10, atol=1e-13)
+
+
+def test_the_bundled_model_in_channels_last(bundled: Any) -> None:
+    # PyTorch's view for a full backward hook has another stride than the tensor it stands for.
+    x = torch.randn(1, 3, 224, 224, generator=_generator())
+    x = x.to(memory_format=torch.channels_last)
+
+    with HookSession(bundled.module) as session:
+        for path, _ in bundled.module.named_modules():
+            session.forward(path, lambda module, args, output: None)
+            session.full_backward(path, lambda module, grad_input, grad_output: None)
+        logits = session.module(x.clone().requires_grad_())
+
+    assert torch.equal(logits, _plain(bundled.module, x))
+
+
+def test_the_caller_may_write_to_what_the_network_wrote_over() -> None:
+    class First(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            x.mul_(2)
+            return x + 0
+
+    net = nn.Sequential(First(), nn.Flatten(), nn.Linear(192, 3).double())
+    x = _picture()
+
+    with HookSession(net) as session:
+        session.forward_pre("", lambda module, args: None)
+        session.module(x)
+        x.copy_(_picture() - 1)
+        second = session.module(x)
+
+    assert torch.equal(second, _plain(net, _picture() - 1))
+    assert torch.equal(x, _picture() - 1)
+
+
 def test_a_hook_that_writes_in_place_changes_what_follows() -> None:
     net, x = Net(lambda n, x: n.conv2(n.act(x))), _picture()
     seen: list[Tensor] = []

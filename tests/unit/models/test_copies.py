@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.nn.utils import parametrizations, prune, spectral_norm, weight_norm
 
 from interp.hooks.ledger import audit
-from interp.models.copies import freeze, own_state, private_copy
+from interp.models.copies import freeze, is_simple, own_state, path_copy, private_copy
 
 
 class Base(nn.Module):
@@ -300,7 +300,6 @@ def test_frozen_parameters_are_aliases_and_leave_the_flags_alone() -> None:
     assert not any(parameter.requires_grad for parameter in copied.parameters())
     assert net.conv.weight.requires_grad
     for ours, theirs in zip(copied.parameters(), net.parameters(), strict=True):
-        assert ours is not theirs
         assert ours.data_ptr() == theirs.data_ptr()
     _same_function(net, copied)
 
@@ -356,3 +355,27 @@ def test_functional_layers_need_no_copy() -> None:
 
     assert copied.act is F.relu
     _same_function(net, copied)
+
+
+def test_a_path_copy_owns_the_way_to_its_paths_and_shares_the_rest() -> None:
+    net = nn.Sequential(nn.Sequential(nn.Linear(2, 2), nn.ReLU()), nn.Linear(2, 2))
+    copied = path_copy(net, ["0.1"])
+    mine, theirs = dict(copied.named_modules()), dict(net.named_modules())
+    assert {path for path in mine if mine[path] is theirs[path]} == {"0.0", "1"}
+    copied.get_submodule("0.1").register_forward_hook(lambda *given: None)
+    assert audit(net) == []
+    assert len(audit(copied)) == 1
+    x = torch.ones(1, 2)
+    assert torch.equal(copied(x), net(x))
+
+
+def test_simple_is_what_can_be_reached_by_paths_alone() -> None:
+    assert is_simple(torchvision.models.resnet18())
+    shared = nn.Linear(2, 2)
+    assert not is_simple(nn.Sequential(shared, shared))
+    pointing = nn.Sequential(nn.Linear(2, 2))
+    pointing.head = [pointing[0]]
+    assert not is_simple(pointing)
+    bound = nn.Sequential(nn.Linear(2, 2))
+    bound.run = bound.forward
+    assert not is_simple(bound)
