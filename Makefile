@@ -3,6 +3,7 @@
 # make lint     ruff and mypy
 # make bench    the figures, beside those of other packages
 # make zoo      hooks on every module of every classifier; ARGS="resnet18 vit_b_16" for some
+# make screenshots   the pictures of the README, taken anew
 #
 # PYTHON=python3.12   the interpreter the virtual environment is made with
 # VENV=/path/to/env   an environment of yours: what it has stays where it is new enough,
@@ -20,7 +21,7 @@ FIND_PYTHON = for python in python3 python3.13 python3.12 python3.11 python3.14 
 FIND_CHROMIUM = for name in chromium chromium-browser google-chrome google-chrome-stable; do \
 	command -v $$name && break; done >/dev/null
 
-.PHONY: help run test lint bench zoo chromium
+.PHONY: help run test lint bench zoo screenshots chromium
 
 help:
 	@sed -n '1,/^$$/s/^# \{0,1\}//p' Makefile
@@ -41,6 +42,9 @@ bench: $(VENV)/.hookscope-dev
 
 zoo: $(VENV)/.hookscope-dev
 	PYTHONPATH=. $(RUN) tests/bench/zoo.py $(ARGS)
+
+screenshots: $(VENV)/.hookscope-dev chromium
+	$(RUN) -m tests.browser.screenshots
 
 $(VENV)/bin/python:
 	@python="$(or $(PYTHON),$$($(FIND_PYTHON)))"; \

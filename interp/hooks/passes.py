@@ -185,9 +185,7 @@ def forward_pass(
     """
     paths = list(paths)
     light = light and not audit(module)
-    copy = path_copy(module, paths) if light else freeze(private_copy(module))
-    if not light and any(part.training for part in copy.modules()):
-        own_state(copy)
+    copy = path_copy(module, paths) if light else own_state(freeze(private_copy(module)))
     session = HookSession(module, ledger, copy=copy)
     try:
         with (

@@ -31,6 +31,7 @@ _PLAIN = {
     *(int, float, str, bool, complex, type(None), type),
     *(torch.dtype, torch.device, torch.Size, FunctionType, BuiltinFunctionType),
 }
+_KEEPS_NOTHING = ("torch.nn.", "torchvision.", "interp.")
 _CONTAINERS = {OrderedDict, dict, set, list, tuple}
 
 
@@ -77,10 +78,20 @@ def path_copy(module: M, paths: Iterable[str]) -> M:
 
 
 def is_simple(module: nn.Module) -> bool:
-    """Whether modules lead to one another by registered names alone, each by one."""
+    """Whether modules lead to one another by registered names alone, each by one.
+
+    And whether all are of classes known to keep nothing of a run in evaluation mode: of others a
+    run may set attributes or count in buffers, which has to happen to a copy.
+    """
     parts = [part for _, part in module.named_modules(remove_duplicate=False)]
-    return len(set(map(id, parts))) == len(parts) and all(
-        name in _DONE or _holds_plain(value) for part in parts for name, value in vars(part).items()
+    return (
+        len(set(map(id, parts))) == len(parts)
+        and all(type(part).__module__.startswith(_KEEPS_NOTHING) for part in parts)
+        and all(
+            name in _DONE or _holds_plain(value)
+            for part in parts
+            for name, value in vars(part).items()
+        )
     )
 
 
@@ -221,17 +232,24 @@ def own_state(module: M) -> M:
 
 
 def freeze(module: M) -> M:
-    """Give a private copy parameters that need no gradient, over the same memory.
+    """Give a private copy tensors that need no gradient, over the same memory.
 
-    The parameters that the copy shared keep their own flags.
+    Parameters, and tensors kept as plain attributes. Those that the copy shared keep their own
+    flags, whatever is done to those of the copy.
     """
-    aliases: dict[int, nn.Parameter] = {}
+    aliases: dict[int, Tensor] = {}
+
+    def alias(tensor: Tensor) -> Tensor:
+        if id(tensor) not in aliases:
+            same = tensor.detach()
+            is_parameter = isinstance(tensor, nn.Parameter)
+            aliases[id(tensor)] = nn.Parameter(same, requires_grad=False) if is_parameter else same
+        return aliases[id(tensor)]
+
     for part in module.modules():
-        for name, parameter in part._parameters.items():
-            if parameter is not None and parameter.requires_grad:
-                alias = aliases.get(id(parameter))
-                if alias is None:
-                    alias = nn.Parameter(parameter.detach(), requires_grad=False)
-                    aliases[id(parameter)] = alias
-                part._parameters[name] = alias
+        tables: tuple[dict[str, Any], ...] = (part._parameters, vars(part))
+        for tensors in tables:
+            for name, value in tensors.items():
+                if isinstance(value, Tensor):
+                    tensors[name] = alias(value)
     return module

@@ -10,6 +10,7 @@ from interp.picture import Picture, open_picture, sample_pictures
 from interp.ui import cache, state
 from interp.ui.gallery import Tile, gallery
 from interp.ui.state import View
+from interp.ui.waiting import plain
 
 SAMPLE_TITLES = {"motorcycle_left": "motorcycle"}
 SOURCES = ("Samples", "Upload", "Camera")
@@ -51,7 +52,7 @@ def choose_picture(view: View) -> None:
         st.camera_input("Take a picture", key="camera", on_change=_take_file, args=("camera", view))
     place, instead_of, refusal = st.session_state.get("refusal", ("", "", ""))
     if (place, instead_of) == (source.lower(), view.picture):
-        st.error(refusal, icon=":material/image_not_supported:")
+        st.error(plain(refusal), icon=":material/image_not_supported:")
     if not is_sample:
         _show_upload(view)
 
@@ -94,7 +95,7 @@ def _show_upload(view: View) -> None:
     if width < height:
         shown = max(1, TALLEST * width // height)
     st.image(thumbnail, width=shown, alt=f"The picture {picture.name}")
-    st.caption(f"{picture.name} · {width} × {height} · {picture.format}")
+    st.caption(f"{plain(picture.name)} · {width} × {height} · {picture.format}")
 
 
 def choose_frame(picture: Picture) -> None:

@@ -1,12 +1,15 @@
 """What stands on the page while something takes long, and when something went wrong."""
 
 import os
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import streamlit as st
+
+_MARKDOWN = re.compile(r"https?://[^\s)]+|[\\`*\[\]$<>~|]|(?<![^\W_])_|_(?![^\W_])")
 
 
 @contextmanager
@@ -16,13 +19,16 @@ def first_screen() -> Iterator[None]:
     The outline is drawn before the block runs and is gone when it ends.
     """
     # There in every run: one part more or less would take all that follow for others.
-    outline = st.empty()
+    outline, beside = st.empty(), st.sidebar.empty()
     if "torch" in sys.modules:
         yield
         return
     # PyTorch's threads wait for one another in a loop. On a machine with other work to do a long
     # loop keeps from the core the very thread it waits for: 2.3 s a forward pass, against 0.04 s.
     os.environ.setdefault("GOMP_SPINCOUNT", "1000")
+    with beside.container():
+        for height in (56, 232, 64, 64):
+            st.skeleton(height=height)
     with outline.container():
         st.caption("Starting: loading PyTorch. This happens once, and takes a few seconds.")
         st.skeleton(height=64)
@@ -36,6 +42,7 @@ def first_screen() -> Iterator[None]:
         yield
     finally:
         outline.empty()
+        beside.empty()
 
 
 @contextmanager
@@ -68,7 +75,12 @@ def problem(error: Exception, remedies: Sequence[tuple[str, dict[str, Any]]]) ->
     from interp.ui import state
 
     message = str(error)
-    st.error(message[:1].upper() + message[1:], icon=":material/error:")
+    st.error(plain(message[:1].upper() + message[1:]), icon=":material/error:")
     with st.container(horizontal=True):
         for label, choices in remedies:
             st.button(label, key=f"remedy {label}", on_click=state.change, kwargs=choices)
+
+
+def plain(text: str) -> str:
+    """A text with names that a user gave, so that Streamlit shows it as it is, but for links."""
+    return _MARKDOWN.sub(lambda found: found[0] if found[0][1:] else f"\\{found[0]}", text)

@@ -3,8 +3,8 @@
 Everything runs on the CPU with two threads: one ResNet-50 with random weights in channels_last,
 one 224 × 224 picture, the same class. What is compared takes turns within a round, each round is a
 ratio to the plain pass of that round, and the median over the rounds is printed. Each run puts its
-hooks on and takes them off again. Other packages are given the prepared tensor; `explain` and
-`explain_layers` prepare the picture too, and are held to the bound with that.
+hooks on and takes them off again. All are given the prepared tensor; `explain` is shown as well,
+which also prepares the picture and makes the predictions, the notes and the result.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from torchcam.methods import GradCAM as TorchCam
 
 import interp
 from interp.attribution.base import LayerCall, Request, get_method
-from interp.models.layers import recommended_layer
+from interp.models.layers import find_layer, recommended_layer
 from interp.picture import Picture, open_picture, sample_pictures
 from interp.targets import parse_target
 
@@ -74,18 +74,14 @@ def _default_layer(
     info = recommended_layer(model.layers)
     layer = theirs.get_submodule(info.path)
     captum = LayerGradCam(theirs, layer)
-    target = parse_target(str(CLASS), model.categories)
-
-    def core() -> object:
-        return get_method("grad-cam").run(Request(model, shown, (LayerCall(info),), target))
 
     def grad_cam() -> object:
         with GradCamPackage(theirs, [layer]) as extractor:
             return extractor(shown, [ClassifierOutputTarget(CLASS)])
 
     return lambda: _plain(model.module, shown), {
-        "interp.explain": lambda: interp.explain(model, picture, target=str(CLASS)),
-        "  without the picture": core,
+        "interp": _ours(model, shown, [info.path]),
+        "  explain, all of it": lambda: interp.explain(model, picture, target=str(CLASS)),
         "torchcam": _torchcam(theirs, shown, [info.path]),
         "captum": lambda: captum.attribute(shown, target=CLASS),
         "pytorch-grad-cam": grad_cam,
@@ -97,7 +93,8 @@ def _all_blocks(
 ) -> tuple[Contender, dict[str, Contender]]:
     captum = [LayerGradCam(theirs, theirs.get_submodule(path)) for path in BLOCKS]
     return lambda: _plain(model.module, shown), {
-        "interp.explain_layers": lambda: interp.explain_layers(
+        "interp": _ours(model, shown, BLOCKS),
+        "  explain, all of it": lambda: interp.explain_layers(
             model, picture, layers=BLOCKS, target=str(CLASS)
         ),
         "torchcam, one pass": _torchcam(theirs, shown, BLOCKS),
@@ -119,6 +116,12 @@ def _every_module(
             return _input_gradient(session.module, shown)
 
     return plain, {"interp.HookSession": hooked}
+
+
+def _ours(model: interp.LoadedModel, shown: Tensor, layers: list[str]) -> Contender:
+    method, target = get_method("grad-cam"), parse_target(str(CLASS), model.categories)
+    calls = tuple(LayerCall(find_layer(model.layers, path)) for path in layers)
+    return lambda: method.run(Request(model, shown, calls, target))
 
 
 def _torchcam(model: nn.Module, shown: Tensor, layers: list[str]) -> Contender:

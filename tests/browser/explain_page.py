@@ -7,7 +7,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import pytest
 from playwright.sync_api import ConsoleMessage, Download, Locator, Page, WebSocket, expect
 from streamlit.proto.BackMsg_pb2 import BackMsg
 
@@ -18,7 +17,7 @@ NOWHERE = "http://127.0.0.1:9"  # a proxy that refuses: no test may depend on a 
 @cache
 def offline(serve: Callable[..., str]) -> str:
     """Address of a dashboard without a network; with SqueezeNet on its disk where there is one."""
-    env = {name: NOWHERE for name in ("http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy")}
+    env = dict.fromkeys(("http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy"), NOWHERE)
     if SQUEEZENET_HOME.is_dir():
         env["TORCH_HOME"] = str(SQUEEZENET_HOME)
     return serve("app.py", env=env)
@@ -96,7 +95,8 @@ class Explain:
         """What stands on the canvas after the frame that is being drawn, as a data URL."""
         drawn: str = self.part("canvas").evaluate(
             """async (canvas) => {
-                await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+                const frame = () => new Promise(requestAnimationFrame);
+                await frame().then(frame);
                 return canvas.toDataURL();
             }"""
         )
@@ -127,8 +127,3 @@ class Explain:
     def _note(self, message: ConsoleMessage) -> None:
         if message.type in ("error", "warning"):
             self.console.append(message.text)
-
-
-@pytest.fixture
-def app(page: Page, serve: Callable[..., str]) -> Explain:
-    return Explain(page, offline(serve))

@@ -1,10 +1,10 @@
 """The Explain page in Chromium: every choice, the address that holds them, and what goes wrong."""
 
 import re
-from collections.abc import Callable
+from typing import Any
 
 import pytest
-from explain_page import SQUEEZENET_HOME, Explain, app  # noqa: F401
+from explain_page import SQUEEZENET_HOME, Explain, offline
 from playwright.sync_api import Browser, Page, expect
 
 pytestmark = pytest.mark.browser
@@ -12,11 +12,29 @@ pytestmark = pytest.mark.browser
 ESPRESSO = "espresso (967)"
 TIGER_CAT = "tiger cat (282)"
 TABBY = "tabby (281)"
+WATCH = """() => {
+    [window.heights, window.places] = [new Set(), new Set()];
+    const main = document.querySelector("[data-testid=stMain]");
+    const look = () => {
+        heights.add(main.scrollHeight);
+        const heatmap = main.querySelector(".st-key-heatmap");
+        places.add(Math.round(heatmap.getBoundingClientRect().top + main.scrollTop));
+        requestAnimationFrame(look);
+    };
+    look();
+}"""
+DEEPEST = """
+let focus = document.activeElement;
+while (focus.shadowRoot?.activeElement) focus = focus.shadowRoot.activeElement;
+"""
 
 
-def test_the_first_screen_says_everything_in_one_run(
-    app: Explain, serve: Callable[..., str]
-) -> None:
+@pytest.fixture
+def app(page: Page, serve: Any) -> Explain:
+    return Explain(page, offline(serve))
+
+
+def test_the_first_screen_says_everything_in_one_run(app: Explain, serve: Any) -> None:
     app.open().shows(ESPRESSO, {})
     assert app.reruns == 1
     expect(app.bars).to_have_count(5)
@@ -29,10 +47,9 @@ def test_the_first_screen_says_everything_in_one_run(
     expect(counts).to_have_text("2 registered · 2 removed · 0 live · 0 foreign")
     assert all(picture.get_attribute("alt") for picture in app.page.locator("img").all())
     assert app.console == []
-    log = serve.log(app.url)  # type: ignore[attr-defined]
-    said = [line for line in log.splitlines() if line.strip()]
-    assert len(said) == 3, log
-    assert re.search("server started", said[0])
+    said = [line for line in serve.log(app.url).splitlines() if line.strip()]
+    assert len(said) == 3, said
+    assert "server started" in said[0]
     assert "URL: http" in said[2]
 
 
@@ -85,6 +102,21 @@ def test_a_bar_and_a_tile_are_each_picked_with_one_click_in_one_run(app: Explain
     expect(app.picker("layer")).to_contain_text("features.3")
     expect(app.main).to_contain_text("28 × 28 grid")
     assert app.reruns == 3
+
+
+def test_nothing_jumps_while_a_pick_is_worked_out(app: Explain) -> None:
+    app.open()
+    app.sample("chelsea").click()
+    app.shows(TIGER_CAT)
+    app.page.evaluate(WATCH)
+    app.tile("features.3").click()
+    expect(app.caption).to_contain_text("layer features.3 ")
+    app.settled()
+    app.bars.nth(2).click()
+    app.shows(TABBY)
+    heights, places = app.page.evaluate("[[...heights], [...places]]")
+    assert max(heights) - min(heights) <= 2
+    assert max(places) - min(places) <= 2
 
 
 def test_two_quick_picks_end_with_the_second(app: Explain) -> None:
@@ -206,12 +238,6 @@ def test_the_keyboard_alone_does_the_main_job(app: Explain) -> None:
     expect(app.part("opacity-value")).to_have_text("100 %")
 
 
-DEEPEST = """
-let focus = document.activeElement;
-while (focus.shadowRoot?.activeElement) focus = focus.shadowRoot.activeElement;
-"""
-
-
 @pytest.mark.parametrize(
     "page",
     [{"width": 900, "color_scheme": scheme} for scheme in ("light", "dark")],
@@ -228,7 +254,6 @@ def test_nothing_is_wider_than_a_narrow_page(app: Explain, page: Page) -> None:
     assert app.overflow() == [0, 0, 0]
 
 
-def test_the_server_had_nothing_to_complain_of(app: Explain, serve: Callable[..., str]) -> None:
-    app.open()
-    log = serve.log(app.url)  # type: ignore[attr-defined]
+def test_the_server_had_nothing_to_complain_of(app: Explain, serve: Any) -> None:
+    log = serve.log(app.url)
     assert not re.search("Traceback|[Ww]arning|torch.classes|[Dd]eprecat", log), log

@@ -14,6 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+import interp
 from interp.hooks.passes import forward_pass
 from interp.hooks.session import HookSession
 from interp.hooks.writes import written
@@ -296,6 +297,17 @@ def past_autograd_(n: Net, x: Tensor, acts: list[Tensor]) -> Tensor:
     return n.conv2(x) * x
 
 
+def without_gradient(n: Net, x: Tensor) -> Tensor:
+    with torch.no_grad():
+        x.mul_(2)
+    return n.conv2(x) * x
+
+
+def without_gradient_(n: Net, x: Tensor, acts: list[Tensor]) -> Tensor:
+    x = x + x.detach()  # twice the values, the gradient of x: as autograd has it
+    return n.conv2(x) * x
+
+
 CASES = [
     (thrown_away_module, thrown_away_module_),
     (used_both_ways, used_both_ways_),
@@ -318,6 +330,7 @@ CASES = [
     (result_written, result_written_),
     (collected, collected_),
     (past_autograd, past_autograd_),
+    (without_gradient, without_gradient_),
 ]
 each_case = pytest.mark.parametrize(
     ("in_place", "by_hand"), CASES, ids=[case[0].__name__ for case in CASES]
@@ -559,18 +572,22 @@ def test_a_full_backward_hook_alone_stands_around_what_the_module_wrote() -> Non
     torch.testing.assert_close(got["conv_out"], at_start, rtol=1e-10, atol=1e-13)
 
 
-def test_the_bundled_model_in_channels_last(bundled: Any) -> None:
+@pytest.mark.parametrize("name", ["efficientnet_lite0", "densenet121"])
+@pytest.mark.parametrize("channels_last", [False, True])
+def test_every_module_of_a_real_net_in_channels_last(name: str, channels_last: bool) -> None:
     # PyTorch's view for a full backward hook has another stride than the tensor it stands for.
-    x = torch.randn(1, 3, 224, 224, generator=_generator())
-    x = x.to(memory_format=torch.channels_last)
+    net = interp.load_model(name, weights="none", device="cpu").module
+    x = torch.randn(1, 3, 96, 96, generator=_generator())
+    if channels_last:
+        x = x.to(memory_format=torch.channels_last)
 
-    with HookSession(bundled.module) as session:
-        for path, _ in bundled.module.named_modules():
+    with HookSession(net) as session:
+        for path, _ in net.named_modules():
             session.forward(path, lambda module, args, output: None)
             session.full_backward(path, lambda module, grad_input, grad_output: None)
         logits = session.module(x.clone().requires_grad_())
 
-    assert torch.equal(logits, _plain(bundled.module, x))
+    assert torch.equal(logits, _plain(net, x))
 
 
 def test_the_caller_may_write_to_what_the_network_wrote_over() -> None:
@@ -590,6 +607,50 @@ def test_the_caller_may_write_to_what_the_network_wrote_over() -> None:
 
     assert torch.equal(second, _plain(net, _picture() - 1))
     assert torch.equal(x, _picture() - 1)
+
+
+def test_a_module_that_hands_its_input_back_is_not_what_wrote_it() -> None:
+    def body(n: Net, x: Tensor) -> Tensor:
+        n.act(x)
+        n.same(x)  # thrown away: no gradient goes through it
+        return n.conv2(x)
+
+    net, x = Net(body), _picture()
+    net.same = nn.Identity()
+    at_conv, (at_act,) = _oracle(net, thrown_away_module_, x)
+
+    with forward_pass(net, x, ["act", "same", "conv"]) as run:
+        gradients = run.gradients(run.logits[:, 1])
+
+    torch.testing.assert_close(gradients["act", 0], at_act, rtol=1e-10, atol=1e-13)
+    torch.testing.assert_close(gradients["conv", 0], at_conv, rtol=1e-10, atol=1e-13)
+    backward = {r.path: r for r in run.session.ledger.records if r.kind == "full_backward"}
+    assert backward["act"].fires > 0
+    assert backward["same"].fires == 0
+
+
+@pytest.mark.parametrize("shares", ["a view", "memory alone"])
+def test_an_input_that_is_a_part_of_a_larger_tensor(shares: str) -> None:
+    class First(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            x[:, 1].add_(1)
+            return x * x
+
+    net = nn.Sequential(First(), nn.Flatten(), nn.Linear(192, 3).double())
+    batch = _picture(4)
+    before = batch.clone()
+    x = batch[1:3]
+    if shares == "memory alone":
+        x = torch.empty(0).double().set_(batch.untyped_storage(), 192, x.size(), x.stride())
+    expected = _plain(net, x)
+
+    for grad in (True, False):
+        with torch.set_grad_enabled(grad), HookSession(net) as session:
+            session.forward_pre("", lambda module, args: None)
+            session.full_backward("0", lambda module, grad_input, grad_output: None)
+            assert torch.equal(session.module(x), expected)
+
+    assert torch.equal(batch, before)
 
 
 def test_a_hook_that_writes_in_place_changes_what_follows() -> None:

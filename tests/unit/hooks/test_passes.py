@@ -14,7 +14,9 @@ from torch.overrides import _len_torch_function_stack
 from torch.utils.checkpoint import checkpoint
 from torchvision.models import densenet121, resnet18
 
+import interp
 from interp.errors import LayerError, ModelError
+from interp.geometry import Preset
 from interp.hooks.ledger import HookLedger, audit
 from interp.hooks.passes import Pass, forward_pass
 
@@ -328,6 +330,7 @@ def test_a_module_that_returns_a_tensor_of_its_own(of: str, frozen: bool, fails:
 
     try:
         with forward_pass(net, x, ["constant"]) as run:
+            assert net.constant.value.requires_grad is flag  # another thread may be using it
             gradients = run.gradients(run.logits[:, 1])
         expected = (x * net.fc.weight[1]).sum(0, keepdim=True)
         torch.testing.assert_close(gradients["constant", 0], expected)
@@ -502,7 +505,7 @@ class Noisy(nn.Module):
 @pytest.mark.parametrize("training", [False, True])
 def test_nothing_is_left_behind(point: str, error: Any, training: bool) -> None:
     net = Noisy(error("here") if error and point == "forward" else None).train(training)
-    net.dropout.training = not training
+    net.dropout.train()
     net.fc.requires_grad_(False)
     for parameter in net.conv.parameters():
         parameter.grad = torch.full_like(parameter, 0.5)
@@ -549,6 +552,32 @@ def test_nothing_is_left_behind(point: str, error: Any, training: bool) -> None:
     assert audit(net) == []
     assert ledger.summary()["live"] == 0
     assert ledger.failed == (f"{error.__name__}: here" if error else None)
+
+
+def test_in_evaluation_too_what_a_run_counts_or_keeps_stays_in_the_copy() -> None:
+    class Counts(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("runs", torch.zeros(()))
+            self.total = 0
+
+        def forward(self, x: Tensor) -> Tensor:
+            self.runs.add_(1)
+            self.total += 1
+            self.last = x
+            return x * self.runs
+
+    net = nn.Sequential(nn.Conv2d(3, 4, 3), Counts(), nn.Flatten(), nn.Linear(144, 3)).eval()
+    preset = Preset(8, 8, (0.0, 0.0, 0.0), (1.0, 1.0, 1.0), "bilinear")
+    model = interp.load_model(module=net, categories="abc", transforms=preset)
+    for module in (net, model.module):
+        before = copy.deepcopy(module.state_dict())
+        for _ in range(2):
+            capture = interp.capture(module if module is net else model, _picture(), ["0"])
+            assert torch.equal(capture.feature_map("0"), net[0](_picture()))
+        assert all(torch.equal(v, before[name]) for name, v in module.state_dict().items())
+        assert module[1].total == 0
+        assert not hasattr(module[1], "last")
 
 
 def test_a_model_that_returns_no_logits_is_closed_too() -> None:

@@ -17,6 +17,7 @@ from torch.nn.utils import parametrizations, prune, spectral_norm, weight_norm
 
 from interp.hooks.ledger import audit
 from interp.models.copies import freeze, is_simple, own_state, path_copy, private_copy
+from interp.models.efficientnet_lite import efficientnet_lite0
 
 
 class Base(nn.Module):
@@ -296,12 +297,20 @@ def test_frozen_parameters_are_aliases_and_leave_the_flags_alone() -> None:
     net = Base()
     net.fc.requires_grad_(False)
 
+    net.table = torch.ones(2, requires_grad=True)
+
     copied = freeze(private_copy(net))
 
     assert not any(parameter.requires_grad for parameter in copied.parameters())
+    assert not copied.table.requires_grad
     assert net.conv.weight.requires_grad
-    for ours, theirs in zip(copied.parameters(), net.parameters(), strict=True):
+    assert net.table.requires_grad
+    pairs = [*zip(copied.parameters(), net.parameters(), strict=True), (copied.table, net.table)]
+    for ours, theirs in pairs:
+        # Also those that needed no gradient: a pass sets flags on what modules return.
+        assert ours is not theirs
         assert ours.data_ptr() == theirs.data_ptr()
+        assert type(ours) is type(theirs)
     _same_function(net, copied)
 
 
@@ -372,6 +381,7 @@ def test_a_path_copy_owns_the_way_to_its_paths_and_shares_the_rest() -> None:
 
 def test_simple_is_what_can_be_reached_by_paths_alone() -> None:
     assert is_simple(torchvision.models.resnet18())
+    assert is_simple(efficientnet_lite0())
     shared = nn.Linear(2, 2)
     assert not is_simple(nn.Sequential(shared, shared))
     pointing = nn.Sequential(nn.Linear(2, 2))
@@ -380,3 +390,13 @@ def test_simple_is_what_can_be_reached_by_paths_alone() -> None:
     bound = nn.Sequential(nn.Linear(2, 2))
     bound.run = bound.forward
     assert not is_simple(bound)
+
+
+def test_a_class_that_may_keep_something_of_a_run_is_not_simple() -> None:
+    class Remembers(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            self.last = x
+            return x
+
+    assert not is_simple(nn.Sequential(nn.Linear(2, 2), Remembers()))
+    assert not is_simple(torch.ao.quantization.FakeQuantize())
