@@ -48,6 +48,11 @@ def _picture() -> Tensor:
     return torch.randn(2, 3, 8, 8, generator=torch.Generator().manual_seed(1))
 
 
+def _live_tensors() -> int:
+    gc.collect()
+    return sum(issubclass(type(thing), Tensor) for thing in gc.get_objects())
+
+
 def _status(session: HookSession) -> list[str]:
     return [record.status for record in session.ledger.records]
 
@@ -392,6 +397,7 @@ def test_a_session_that_outlives_its_passes() -> None:
     session = HookSession(net)
     try:
         handle = session.forward("act", nothing)
+        before = _live_tensors()
         for count in (1, 2):
             with session.running():
                 session.module(x)
@@ -401,6 +407,7 @@ def test_a_session_that_outlives_its_passes() -> None:
         with session.running(), session.running():
             session.module(x)
         assert _len_torch_function_stack() == 0
+        assert _live_tensors() == before  # nothing of a pass is kept until the session closes
     finally:
         session.close()
     assert _status(session) == ["removed"]
@@ -661,7 +668,7 @@ def test_a_session_leaves_no_cycle_that_keeps_tensors() -> None:
     gc.collect()
     gc.disable()
     try:
-        before = _tensors()
+        before = _live_tensors()
         for _ in range(3):
             with HookSession(net) as session:
                 for path, _ in net.named_modules():
@@ -670,13 +677,9 @@ def test_a_session_leaves_no_cycle_that_keeps_tensors() -> None:
                 torch.autograd.grad(session.module(_picture()).sum(), [net.conv.weight])
         del session
         gc.collect()
-        assert _tensors() == before
+        assert _live_tensors() == before
     finally:
         gc.enable()
-
-
-def _tensors() -> int:
-    return sum(issubclass(type(thing), Tensor) for thing in gc.get_objects())
 
 
 def test_seconds_and_fires_are_measured() -> None:
