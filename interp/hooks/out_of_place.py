@@ -26,6 +26,7 @@ from torch.utils.hooks import BackwardHook
 
 from interp.hooks.redirections import Redirections
 from interp.hooks.writes import (
+    READS_LAYOUT,
     Place,
     as_before_the_hook,
     at,
@@ -42,7 +43,7 @@ from interp.hooks.writes import (
 _MODULE_CALL: CodeType = nn.Module._call_impl.__code__
 _MAKES_VIEW: CodeType = BackwardHook._apply_on_tensors.__code__
 _OUTPUT_HOOK: CodeType = BackwardHook.setup_output_hook.__code__
-_REQUIRES_GRAD = Tensor.requires_grad
+_REQUIRES_GRAD, _GRAD_FN = Tensor.requires_grad, Tensor.grad_fn
 _HOOK_NODE = "BackwardHookFunctionBackward"
 
 
@@ -115,7 +116,7 @@ class OutOfPlace(TorchFunctionMode):
         see what is there, and its part of the graph begins and ends with it. The very same object
         where there is nothing to replace.
         """
-        if not self._moved:
+        if not self._moved.entries:
             return value
         with torch._C.DisableTorchFunction():
             if not self._moved.has_any(value):
@@ -140,18 +141,12 @@ class OutOfPlace(TorchFunctionMode):
         kwargs: dict[str, Any] | None = None,
     ) -> Any:
         kwargs = kwargs or {}
-        if getattr(func, "__name__", "") == "__get__":  # shape, grad_fn, …
-            if self._moved and getattr(func, "__self__", None) is _REQUIRES_GRAD:
-                args = (self._handed_to_hook(args[0]),)
-            value = func(*args, **kwargs)
-            if self._moved and type(value).__name__ == _HOOK_NODE and _gives_output():
-                self._goes_through_hook(args[0])
-            elif isinstance(value, Tensor):  # data, T, real, …
-                self._remember_source(args, value)
-            return value
+        name = getattr(func, "__name__", "")
+        if name == "__get__":
+            return self._attribute(func, args)
         place = written(func, args, kwargs)
         if (place is not None and self._is_protected(at(place, args, kwargs))) or (
-            self._moved and self._moved.has_any((args, kwargs))
+            self._moved.entries and self._moved.has_any((args, kwargs))
         ):
             caller = self._caller()
             if caller is None and place is not None:
@@ -162,10 +157,24 @@ class OutOfPlace(TorchFunctionMode):
                 kwargs = self._moved.current(kwargs, by_hook=by_hook)
                 if place is not None and self._is_protected(at(place, args, kwargs), by_hook):
                     return self._redirect(func, place, args, kwargs, by_hook)
-        args = tuple(as_before_the_hook(arg) for arg in args)
+        if args and name in READS_LAYOUT:
+            args = (as_before_the_hook(args[0]), *args[1:])
         result = func(*args, **kwargs)
         self._remember_source(args, result)
         return result
+
+    def _attribute(self, getter: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+        """A shape, a flag, a grad_fn; or a view such as `data` and `T`."""
+        of = getattr(getter, "__self__", None)
+        if self._moved.entries and of is _REQUIRES_GRAD:
+            args = (self._handed_to_hook(args[0]),)
+        value = getter(*args)
+        if of is _GRAD_FN:
+            if self._moved.entries and type(value).__name__ == _HOOK_NODE and _gives_output():
+                self._goes_through_hook(args[0])
+        elif isinstance(value, Tensor):
+            self._remember_source(args, value)
+        return value
 
     def _is_protected(self, target: Tensor, by_hook: bool = False) -> bool:
         if target.requires_grad and torch.is_grad_enabled() and not by_hook:
@@ -222,7 +231,7 @@ class OutOfPlace(TorchFunctionMode):
         wrote over that, the gradient would go around the hook. It asks each for `requires_grad`
         right after putting it on its list, which is where another one can take its place.
         """
-        frame = sys._getframe(2)
+        frame = sys._getframe(3)
         taken = frame.f_locals.get("tensors") if frame.f_code is _MAKES_VIEW else None
         if not taken or taken[-1] is not tensor:
             return tensor
@@ -268,7 +277,7 @@ class OutOfPlace(TorchFunctionMode):
 
 def _gives_output() -> bool:
     """Whether PyTorch is making the view that a full backward hook's module returns."""
-    frame: FrameType | None = sys._getframe(2)
+    frame: FrameType | None = sys._getframe(3)
     for _ in range(3):  # the list of what is made, and the function that makes it
         if frame is None or frame.f_code is _OUTPUT_HOOK:
             return frame is not None

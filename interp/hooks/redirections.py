@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils.weak import WeakTensorKeyDictionary
 
-from interp.hooks.writes import all_of_memory, covers, part_of, storage_of, tensors_in
+from interp.hooks.writes import all_of_memory, covers, part_of, storage_of
 
 
 @dataclass(slots=True)
@@ -32,21 +32,24 @@ class Redirections:
     """From memory that was to be written to, to the copy that was written to instead."""
 
     def __init__(self) -> None:
-        self._moved: dict[int, _Moved] = {}
+        self.entries: dict[int, _Moved] = {}
         self._cut_from = WeakTensorKeyDictionary()
-
-    def __bool__(self) -> bool:
-        return bool(self._moved)
 
     def has_any(self, value: Any) -> bool:
         """Whether a tensor in `value` was written to, so that another one stands for it."""
-        return any(storage_of(tensor) in self._moved for tensor in tensors_in(value))
+        if isinstance(value, Tensor):
+            return value.untyped_storage()._cdata in self.entries
+        if isinstance(value, dict):
+            value = value.values()
+        elif not isinstance(value, tuple | list):
+            return False
+        return any(map(self.has_any, value))
 
     def add(self, old: Tensor, new: Tensor, by_hook: bool, *, copied: bool = False) -> None:
         """Let `new` stand for `old` and for every view of it."""
-        for key in [key for key, moved in self._moved.items() if moved.storage.expired()]:
-            del self._moved[key]
-        self._moved[storage_of(old)] = _Moved(
+        for key in [key for key, moved in self.entries.items() if moved.storage.expired()]:
+            del self.entries[key]
+        self.entries[storage_of(old)] = _Moved(
             StorageWeakRef(old.untyped_storage()),
             old.size(),
             old.stride(),
@@ -58,10 +61,10 @@ class Redirections:
 
     def drop(self, tensor: Tensor) -> None:
         """Nothing stands for this tensor any more."""
-        self._moved.pop(storage_of(tensor), None)
+        self.entries.pop(storage_of(tensor), None)
 
     def clear(self) -> None:
-        self._moved.clear()
+        self.entries.clear()
         self._cut_from.clear()
 
     def current(self, value: Any, *, by_hook: bool = False, copies: bool = True) -> Any:
@@ -86,10 +89,10 @@ class Redirections:
         return value
 
     def _current(self, tensor: Tensor, by_hook: bool, copies: bool) -> Tensor:
-        moved = self._moved.get(storage_of(tensor))
+        moved = self.entries.get(storage_of(tensor))
         if moved is None or (by_hook and not moved.by_hook):
             return tensor
-        if moved.copied and not copies and storage_of(moved.tensor) not in self._moved:
+        if moved.copied and not copies and storage_of(moved.tensor) not in self.entries:
             return tensor
         new, place = moved.tensor, (tensor.size(), tensor.stride(), tensor.storage_offset())
         if place != (moved.size, moved.stride, moved.offset):
@@ -118,7 +121,7 @@ class Redirections:
 
     def copy_in(self, tensor: Tensor) -> Tensor | None:
         """The place that `tensor`, which was copied there, has in a larger one."""
-        moved = self._moved.get(storage_of(tensor))
+        moved = self.entries.get(storage_of(tensor))
         return self._current(tensor, False, True) if moved is not None and moved.copied else None
 
     def put_behind(self, passed_on: Tensor) -> None:
@@ -127,7 +130,7 @@ class Redirections:
         if node is None:
             return
         behind = node.next_functions[passed_on.output_nr][0]
-        for moved in self._moved.values():
+        for moved in self.entries.values():
             tensor = moved.tensor
             if storage_of(tensor) == storage_of(passed_on) and (
                 tensor.grad_fn is behind or getattr(behind, "variable", None) is tensor

@@ -12,6 +12,13 @@ _IN_PLACE_OPERATORS = (
 _IN_PLACE_DUNDERS = {"__setitem__"} | {f"__i{name}__" for name in _IN_PLACE_OPERATORS}
 _NOT_A_WRITE = frozenset({"requires_grad_", "rename_", "share_memory_", "detach_"})
 
+# Operations that take one kernel or another by the strides of their input, or cut it up.
+READS_LAYOUT = {"conv2d", "conv_transpose2d", "batch_norm", "instance_norm", "group_norm"} | {
+    *("max_pool2d", "avg_pool2d", "adaptive_max_pool2d", "adaptive_avg_pool2d"),
+    *("interpolate", "pixel_shuffle", "linear", "cat", "concat", "stack"),
+    *("chunk", "split", "narrow", "__getitem__"),
+}
+
 Place = int | str
 
 
@@ -92,14 +99,14 @@ def as_before_the_hook(value: Any) -> Any:
     names no memory but makes a convolution take another kernel: the last bits of the logits would
     depend on whether somebody watches.
     """
-    if type(value) is list:
+    if type(value) in (tuple, list):
         return [as_before_the_hook(item) for item in value]
-    if not (isinstance(value, Tensor) and value.dim() == 4 and value.size(0) == 1):
+    if not (isinstance(value, Tensor) and value.requires_grad and value.dim() == 4):
         return value
-    numel, (_, channels, _, width) = value.numel(), value.shape
-    if value.stride(0) == numel or value.stride()[1:] != (1, width * channels, channels):
+    (pictures, channels, _, width), strides = value.shape, value.stride()
+    if pictures != 1 or strides[0] == value.numel():
         return value
-    if value.grad_fn is None or value.grad_fn.name() != "BackwardHookFunctionBackward":
+    if strides[1:] != (1, width * channels, channels):
         return value
     rows = value.permute(0, 2, 3, 1)
     return rows.view(rows.shape).permute(0, 3, 1, 2)

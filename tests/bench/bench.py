@@ -12,6 +12,7 @@ from __future__ import annotations
 import copy
 import gc
 import io
+import random
 import statistics
 import sys
 import time
@@ -157,7 +158,8 @@ def _row(what: str, bound: float, base: Contender, contenders: dict[str, Contend
     runs = {"plain": base, **contenders}
     times: dict[str, list[float]] = {name: [] for name in names}
     for turn in range(WARM_UP + ROUNDS):
-        for name in names[turn % len(names) :] + names[: turn % len(names)]:
+        # In a new order each time: who follows a large consumer pays for the memory it gave back.
+        for name in random.Random(turn).sample(names, len(names)):
             began = time.perf_counter()
             runs[name]()
             if turn >= WARM_UP:
