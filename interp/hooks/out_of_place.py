@@ -195,14 +195,16 @@ class OutOfPlace(TorchFunctionMode):
         autograd may need their values from before.
         """
         target = at(place, args, kwargs)
+        before = as_before_the_hook(target)
         draws = kwargs.get("training")  # a random mask is drawn in another way out of place
         if kwargs.get("inplace") and not draws and torch.is_grad_enabled():
-            new = result = func(*args, **{**kwargs, "inplace": False})
+            args, kwargs = put(before, place, args, {**kwargs, "inplace": False})
+            result = func(*args, **kwargs)
             if storage_of(result) == storage_of(target):  # it had nothing to write
-                return result
-            new = result = with_strides(result, target)
+                return target
+            new = result = with_strides(result, before)
         else:
-            new = twin(as_before_the_hook(target))
+            new = twin(before)
             args, kwargs = put(new, place, args, kwargs)
             result = func(*args, **kwargs)
         self._move(target, new, by_hook)

@@ -43,7 +43,10 @@ class Redirections:
             value = value.values()
         elif not isinstance(value, tuple | list):
             return False
-        return any(map(self.has_any, value))
+        for item in value:  # asked of every operation: no call for what holds no tensor
+            if isinstance(item, Tensor | tuple | list | dict) and self.has_any(item):
+                return True
+        return False
 
     def add(self, old: Tensor, new: Tensor, by_hook: bool, *, copied: bool = False) -> None:
         """Let `new` stand for `old` and for every view of it."""
