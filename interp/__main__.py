@@ -79,6 +79,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # not every terminal has × and →
     arguments = _parse(sys.argv[1:] if argv is None else argv)
+    # Before torch is imported: its threads else keep one another from a core that is shared.
+    os.environ.setdefault("GOMP_SPINCOUNT", "1000")
     try:
         code = _run(arguments)
         print(end="", flush=True)

@@ -5,7 +5,7 @@ from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
 
 from interp.errors import ModelError
-from interp.models.copies import private_copy
+from interp.models.copies import own_state, private_copy
 
 
 def frozen_alias(module: nn.Module) -> nn.Module:
@@ -47,7 +47,7 @@ def count_outputs(module: nn.Module, example: Tensor) -> int:
     size = "×".join(map(str, example.shape))
     try:
         with torch.no_grad(), torch.random.fork_rng(devices=[]):
-            output = private_copy(module)(example)
+            output = own_state(private_copy(module))(example)
     except Exception as error:  # whatever the caller's code raises
         reason = " ".join(str(error).split())[:160]
         raise ModelError(

@@ -217,7 +217,10 @@ def _why_silent(part: nn.Module, parent: nn.Module) -> str:
         return f"a {type(part).__name__} only holds other modules and is never called itself"
     if isinstance(parent, nn.MultiheadAttention):
         return "MultiheadAttention uses this layer's weights and never calls it"
-    return "not called when the model predicts (an auxiliary head, or a part used in training)"
+    return (
+        f"its {type(parent).__name__} predicts without calling it: an auxiliary head, a part used "
+        "in training, or one whose weights are used directly"
+    )
 
 
 def list_layers(model: Any) -> list[LayerInfo]:

@@ -82,7 +82,7 @@ def test_what_never_ran_says_why(small):
     assert small["parts"].reason == (
         "a ModuleList only holds other modules and is never called itself"
     )
-    assert "not called when the model predicts" in small["train_only"].reason
+    assert "predicts without calling it" in small["train_only"].reason
     assert small["train_only"].shape is None
     assert small["train_only"].layout == "other"
 
@@ -93,7 +93,7 @@ def test_what_never_ran_says_why(small):
         ("conf", 0, "no layer «conf» in this model: did you mean conv. list them with «python -m"),
         ("", 0, "no layer «» in this model: list them"),
         ("parts", 0, "a ModuleList only holds .*: choose another, such as «parts.1»"),
-        ("train_only", 0, "never runs: not called .*: choose another, such as «parts.1»"),
+        ("train_only", 0, "never runs: .*without calling it.*: choose another, such as «parts.1»"),
         ("head", 0, "«head» .Linear. returns 1×4, which has no grid of places: choose another, "),
         ("pool", 0, "returns 1×7×1×1, which has no grid of places: choose another, such as"),
         ("conv", 1, r"runs 1 time\(s\): its calls are conv#0"),
