@@ -7,7 +7,8 @@ from typing import Any
 from torch import Tensor
 
 from interp.hooks.ledger import HookLedger, HookRecord
-from interp.hooks.out_of_place import OutOfPlace, tensors_in
+from interp.hooks.out_of_place import OutOfPlace
+from interp.hooks.writes import tensors_in
 
 
 class Callback:

@@ -8,9 +8,8 @@ import torch
 from torch import Tensor, nn
 
 from interp.hooks.ledger import HookLedger, HookRecord, audit
-from interp.hooks.out_of_place import tensors_in
 from interp.hooks.session import HookSession
-from interp.hooks.writes import twin
+from interp.hooks.writes import tensors_in, twin
 from interp.models.copies import freeze, own_state, path_copy, private_copy
 from interp.targets import find_logits
 

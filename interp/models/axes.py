@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 from torch.utils.weak import WeakTensorKeyDictionary
 
-from interp.hooks.out_of_place import tensors_in
+from interp.hooks.writes import tensors_in
 
 LAYOUTS: dict[tuple[str, ...], Literal["nchw", "nhwc", "tokens"]] = {
     ("N", "C", "H", "W"): "nchw",

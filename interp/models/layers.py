@@ -8,8 +8,8 @@ import torch
 from torch import Tensor, nn
 
 from interp.errors import LayerError
-from interp.hooks.out_of_place import tensors_in
 from interp.hooks.session import HookSession, no_such_layer
+from interp.hooks.writes import tensors_in
 from interp.models.axes import LAYOUTS, Axes, AxisTrace
 from interp.models.recommend import recommend
 
