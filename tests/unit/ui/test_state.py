@@ -5,7 +5,7 @@ import streamlit as st
 from hypothesis import given
 from hypothesis import strategies as some
 
-from interp.ui.state import View, change, from_url, to_url
+from interp.ui.state import View, change, choice, current, from_url, to_url
 
 
 @pytest.fixture
@@ -55,3 +55,68 @@ def test_another_model_is_shown_at_its_own_layer_with_its_own_weights(session: d
     session["view"] = View(layer="features.3", weights="none", target="967")
     change(model="resnet18")
     assert session["view"] == View(model="resnet18", target="967")
+
+
+class Address(dict):
+    """The browser's address bar: Streamlit's query parameters."""
+
+    def to_dict(self) -> dict:
+        return dict(self)
+
+    def from_dict(self, parameters: dict) -> None:
+        self.clear()
+        self.update(parameters)
+
+
+@pytest.fixture
+def address(session: dict, monkeypatch: pytest.MonkeyPatch) -> Address:
+    bar = Address()
+    monkeypatch.setattr(st, "query_params", bar)
+    return bar
+
+
+def test_a_pages_own_choice_is_in_the_address_and_not_in_the_view(address: Address) -> None:
+    current("layers")
+    change(order="mean", model="resnet18")
+    assert current("layers") == View(model="resnet18")
+    assert choice("order") == "mean"
+    assert address == {"order": "mean", "model": "resnet18"}
+
+
+def test_an_address_brings_view_and_choices_back(address: Address) -> None:
+    address.update(order="mean", model="resnet18")
+    assert current("layers") == View(model="resnet18")
+    assert choice("order", "contribution") == "mean"
+    assert choice("page", "1") == "1"
+
+
+def test_an_empty_choice_leaves_the_address(address: Address) -> None:
+    current("layers")
+    change(order="mean")
+    current("layers")
+    change(order="")
+    current("layers")
+    assert address == {}
+    assert choice("order", "contribution") == "contribution"
+
+
+def test_another_page_goes_on_with_the_view_and_has_choices_of_its_own(address: Address) -> None:
+    current("layers")
+    change(order="mean", picture="chelsea")
+    current("layers")
+    address.clear()  # Streamlit turns to a page without parameters
+    assert current("gradients") == View(picture="chelsea")
+    assert address == {"picture": "chelsea"}
+    assert choice("order") == ""
+    address.clear()
+    current("layers")
+    assert address == {"picture": "chelsea", "order": "mean"}
+
+
+def test_back_on_the_same_page_to_an_empty_address_is_the_default_view(address: Address) -> None:
+    current("layers")
+    change(order="mean", picture="chelsea")
+    current("layers")
+    address.clear()
+    assert current("layers") == View()
+    assert choice("order") == ""
