@@ -19,6 +19,8 @@ examples:
       why the bundled model says «espresso», with no network
   python -m interp explain photos/*.jpg --model resnet50 --target tabby --out out
       where another model sees a tabby in each of many pictures
+  python -m interp hook coffee.png --recipe recipe.json
+      what the hooks of a recipe change in the answer
   python -m interp models --available
       the models whose weights are on this machine
   python -m interp layers resnet50
@@ -49,6 +51,41 @@ STEM.untrained.METHOD where the weights are random; STEM-2 where two pictures sh
 
 exit code: 0 all explained; 1 a picture failed (the others are done) or the weights cannot be had;
 2 an argument is wrong and nothing was done; 130 interrupted (what was finished is kept).
+"""
+
+
+_HOOK = """\
+examples:
+  python -m interp hook coffee.png --recipe recipe.json
+      the five best classes before and after, and what each hook did
+  python -m interp hook coffee.png --recipe recipe.json --out out
+      also Grad-CAM before and after as pictures, on one scale, and all numbers as JSON
+  python -m interp hook coffee.png --recipe recipe.json --code > hooks.py
+      a plain PyTorch script that does the same
+
+a recipe, as the Hook lab saves it:
+  {"recipe": 1, "model": "efficientnet_lite0", "steps": [
+    {"kind": "forward", "path": "features.8", "action": "channels",
+     "values": {"which": "4", "to": "zero"}}]}
+kind: forward_pre, forward, full_backward_pre, full_backward or tensor. Optional in a step: call
+(the index of one call), of (a parameter's name, for a tensor hook), first, enabled, id.
+
+actions and their values:
+  watch
+  scale      factor
+  clamp      low, high
+  zero
+  negate
+  noise      deviation, seed
+  channels   which (4, or 0-15, 20), to (zero or mean)
+  patch      picture (a sample's name, or a file, from here or beside the recipe)
+  constant   value
+
+written to DIR: STEM.hooks.before.png, STEM.hooks.after.png, STEM.hooks.json;
+STEM.untrained.hooks where the weights are random.
+
+exit code: 0 done; 1 a picture or the weights cannot be had; 2 an argument or the recipe is wrong;
+130 interrupted.
 """
 
 
@@ -114,6 +151,10 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
 def _run(arguments: argparse.Namespace) -> int:
     from interp import cli  # loads torch, which takes seconds
 
+    if arguments.command == "hook":
+        from interp.hook_command import run_recipe
+
+        return run_recipe(arguments)
     match arguments.command:
         case "explain":
             return cli.explain_pictures(arguments)
@@ -136,6 +177,7 @@ def _parser() -> argparse.ArgumentParser:
         dest="command", metavar="COMMAND", required=True, prog=parser.prog, title="commands"
     )
     _add_explain(commands)
+    _add_hook(commands)
 
     models = commands.add_parser("models", help="list the models", allow_abbrev=False)
     models.description = (
@@ -179,13 +221,7 @@ def _add_explain(commands: "argparse._SubParsersAction[_Parser]") -> None:
     )
     add("--out", required=True, metavar="DIR", help="where to write; made where it is missing")
     add("--model", metavar="NAME", help="from «models»; default: EfficientNet-Lite0, bundled")
-    add(
-        "--weights",
-        default="default",
-        metavar="FILE|ENTRY|none",
-        help="a .pth, .pt or .safetensors file, an entry from «models», or none for an untrained "
-        "net; default: the first entry, downloaded where it is not on this machine",
-    )
+    _add_weights(explain)
     add("--method", default="grad-cam", metavar="M", help="from «methods»; default: %(default)s")
     add(
         "--layer",
@@ -193,6 +229,42 @@ def _add_explain(commands: "argparse._SubParsersAction[_Parser]") -> None:
         metavar="L",
         help="from «layers»; L#1 is its second call; may be repeated; default: the recommended one",
     )
+    _add_question(explain)
+    add("--json", action="store_true", help="print the manifests as a JSON list, and no lines")
+
+
+def _add_hook(commands: "argparse._SubParsersAction[_Parser]") -> None:
+    hook = commands.add_parser(
+        "hook",
+        help="run a recipe of hooks on a picture",
+        description="Run a picture without the hooks of a recipe and with them: what they change.",
+        epilog=_HOOK,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    add = hook.add_argument
+    add("picture", metavar="PICTURE", help="JPEG, PNG, WebP, BMP, TIFF or GIF")
+    add("--recipe", required=True, metavar="FILE", help="JSON, as the Hook lab saves it")
+    add("--model", metavar="NAME", help="from «models»; default: the recipe's, or the bundled one")
+    _add_weights(hook)
+    _add_question(hook)
+    add("--out", metavar="DIR", help="where to write, if at all; made where it is missing")
+    add("--json", action="store_true", help="print all numbers as JSON, and no lines")
+    add("--code", action="store_true", help="print the plain PyTorch script, and run nothing")
+
+
+def _add_weights(command: _Parser) -> None:
+    command.add_argument(
+        "--weights",
+        default="default",
+        metavar="FILE|ENTRY|none",
+        help="a .pth, .pt or .safetensors file, an entry from «models», or none for an untrained "
+        "net; default: the first entry, downloaded where it is not on this machine",
+    )
+
+
+def _add_question(command: _Parser) -> None:
+    add = command.add_argument
     add(
         "--target",
         default="",
@@ -209,7 +281,6 @@ def _add_explain(commands: "argparse._SubParsersAction[_Parser]") -> None:
         "distorted to a square; all of it, with bars; default: %(default)s",
     )
     add("--device", default="auto", metavar="auto|cpu|cuda|mps", help="default: %(default)s")
-    add("--json", action="store_true", help="print the manifests as a JSON list, and no lines")
 
 
 if __name__ == "__main__":

@@ -65,10 +65,10 @@ def explain_pictures(arguments: argparse.Namespace) -> int:
         An argument is wrong or the weights cannot be had; no picture has been opened then.
     """
     method = get_method(arguments.method)
-    model = _load(arguments.model, arguments.weights, arguments.device)
+    model = load(arguments.model, arguments.weights, arguments.device)
     layer_calls(model, arguments.layer)
     parse_target(arguments.target, model.categories)
-    folder = _folder(arguments.out)
+    folder = folder_at(arguments.out)
     endings = (method.name,) if model.trained else ("untrained", method.name)
     jobs = _jobs(arguments.pictures, endings)
 
@@ -110,7 +110,7 @@ def print_models(only_available: bool) -> int:
             accuracy = "–" if entry.accuracy is None else f"{entry.accuracy:.1f}"
             size = f"{entry.parameters / 1e6:.1f}"
             rows.append((spec.name, entry.name, spec.title, size, accuracy, _where(spec, entry)))
-    _print_table(rows, right=(3, 4))
+    print_table(rows, right=(3, 4))
     return 0
 
 
@@ -122,10 +122,10 @@ def print_layers(name: str, weights: str | None) -> int:
     if weights is None:
         model = load_model(name, "default" if name == DEFAULT_MODEL else "none", "cpu")
     else:
-        model = _load(name, weights, "cpu")
+        model = load(name, weights, "cpu")
     rows: list[tuple[str, ...]] = [("  layer", "calls", "shape", "layout", "class")]
     rows += map(_layer_row, model.layers)
-    _print_table(rows, right=(1,), below=["", *(info.reason for info in model.layers)])
+    print_table(rows, right=(1,), below=["", *(info.reason for info in model.layers)])
     return 0
 
 
@@ -140,7 +140,8 @@ def print_methods() -> int:
     return 0
 
 
-def _load(name: str | None, weights: str, device: str) -> LoadedModel:
+def load(name: str | None, weights: str, device: str) -> LoadedModel:
+    """Load a model with a bar for what is downloaded, and say on stderr what was loaded."""
     bar = _Bar()
 
     def show(done: int, total: int) -> None:
@@ -160,7 +161,14 @@ def _load(name: str | None, weights: str, device: str) -> LoadedModel:
     return model
 
 
-def _folder(out: str) -> Path:
+def folder_at(out: str) -> Path:
+    """The folder that --out names; it is made where it is missing.
+
+    Raises
+    ------
+    InterpError
+        If it cannot be made or written to.
+    """
     if not out:
         raise InterpError("--out is empty: name a folder, or . for the present one")
     folder = Path(out)
@@ -185,7 +193,7 @@ def _jobs(pictures: Sequence[str], endings: Sequence[str]) -> list[_Job]:
         stem = next(s for s in _stems(Path(path).stem, endings) if s.casefold() not in taken)
         taken.add(stem.casefold())
         label = name if name and names[name] == 1 else path
-        jobs.append(_Job(path, _printable(label) or "''", stem))
+        jobs.append(_Job(path, printable(label) or "''", stem))
     return jobs
 
 
@@ -216,12 +224,13 @@ def _line(label: str, attribution: Attribution, title: str, png: Path) -> str:
     where = f"{' + '.join(attribution.layers)} ({' × '.join(map(str, attribution.map.shape))})"
     line = (
         f"{label}  {top.name} {100 * top.probability:.1f} %  ·  {title}{aim} at {where}"
-        f"  →  {_printable(str(png))}"
+        f"  →  {printable(str(png))}"
     )
     return "\n".join([line, *(f"    {note}" for note in attribution.notes)])
 
 
-def _printable(text: str) -> str:
+def printable(text: str) -> str:
+    """Text that moves no cursor and ends no line of a terminal."""
     return "".join(sign if sign.isprintable() else "?" for sign in text)
 
 
@@ -242,7 +251,7 @@ def _layer_row(info: LayerInfo) -> tuple[str, ...]:
     return f"{star} {info.path}", str(info.calls), shape, layout, info.kind
 
 
-def _print_table(
+def print_table(
     rows: Sequence[Sequence[str]], right: Sequence[int] = (), below: Sequence[str] = ()
 ) -> None:
     """Aligned columns, those in `right` to the right; the texts of `below` under their rows."""

@@ -92,7 +92,7 @@ def png_bytes(attribution: "Attribution") -> bytes:
     }
     chunks = PngInfo()
     # Uncompressed, since readers cap compressed text and a ledger may be long.
-    chunks.add_text(PNG_MANIFEST, json.dumps(_strict(attribution.manifest()), allow_nan=False))
+    chunks.add_text(PNG_MANIFEST, json.dumps(strict(attribution.manifest()), allow_nan=False))
     chunks.add_text(PNG_DRAWING, json.dumps(drawing, allow_nan=False))
     buffer = io.BytesIO()
     picture.save(buffer, "PNG", pnginfo=chunks)
@@ -134,9 +134,7 @@ def npz_bytes(attribution: "Attribution") -> bytes:
 
 def json_bytes(attribution: "Attribution") -> bytes:
     """The manifest as UTF-8 JSON; numbers that are not finite are the texts NaN and ±Infinity."""
-    text = json.dumps(
-        _strict(attribution.manifest()), allow_nan=False, indent=2, ensure_ascii=False
-    )
+    text = json.dumps(strict(attribution.manifest()), allow_nan=False, indent=2, ensure_ascii=False)
     # A file name that is no valid text holds lone surrogates; escaped they are valid JSON.
     return (text + "\n").encode("utf-8", "backslashreplace")
 
@@ -178,7 +176,7 @@ def save(
     contents = _contents(attribution)
     try:
         target.mkdir(parents=True, exist_ok=True)
-        return _write_together(target, {f"{name}.{end}": data for end, data in contents.items()})
+        return write_together(target, {f"{name}.{end}": data for end, data in contents.items()})
     except OSError as error:
         reason = error.strerror or str(error)
         raise InterpError(
@@ -194,7 +192,8 @@ def _contents(attribution: "Attribution") -> dict[str, bytes]:
     }
 
 
-def _write_together(folder: Path, files: Mapping[str, bytes]) -> list[Path]:
+def write_together(folder: Path, files: Mapping[str, bytes]) -> list[Path]:
+    """Write files, by name, into a folder that exists: all of them, or none."""
     # Staged inside the folder, so that each file is put in place by one rename.
     with tempfile.TemporaryDirectory(dir=folder, prefix=".hookscope-") as staging:
         fresh, former = Path(staging, "new"), Path(staging, "old")
@@ -238,12 +237,12 @@ def _digest(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:8]
 
 
-def _strict(value: object) -> object:
+def strict(value: object) -> object:
     """JSON has no number for NaN and infinity: they become texts."""
     if isinstance(value, float) and not math.isfinite(value):
         return "NaN" if math.isnan(value) else f"{'-' if value < 0 else ''}Infinity"
     if isinstance(value, dict):
-        return {key: _strict(one) for key, one in value.items()}
+        return {key: strict(one) for key, one in value.items()}
     if isinstance(value, list | tuple):
-        return [_strict(one) for one in value]
+        return [strict(one) for one in value]
     return value

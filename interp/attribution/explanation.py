@@ -45,10 +45,10 @@ def predict(
     """
     if k < 1:
         raise TargetError(f"no predictions were asked for (k is {k}): ask for one or more")
-    _check(model, picture, fit)
+    check_input(model, picture, fit)
     with torch.inference_mode():
         logits, binary = find_logits(model.module(model.prepare(picture, fit)))
-    return _predictions(logits[0].float(), binary, model.categories, k)
+    return best_of(logits[0].float(), binary, model.categories, k)
 
 
 def explain(
@@ -95,7 +95,7 @@ def explain(
     outcome = chosen.run(request)
     raw = outcome.maps[0] if len(outcome.maps) == 1 else _mean_of(outcome.maps, chosen.signed)
     seconds = time.perf_counter() - began
-    whole = _attribution(picture, fit, chosen, request, outcome, raw, request.layers, seconds)
+    whole = attribution_of(picture, fit, chosen, request, outcome, raw, request.layers, seconds)
     if len(outcome.maps) == 1:
         return whole
     notes = [
@@ -124,7 +124,7 @@ def explain_layers(
     outcome = chosen.run(request)
     seconds = time.perf_counter() - began
     return [
-        _attribution(picture, fit, chosen, request, outcome, raw, (layer,), seconds)
+        attribution_of(picture, fit, chosen, request, outcome, raw, (layer,), seconds)
         for raw, layer in zip(outcome.maps, request.layers, strict=True)
     ]
 
@@ -138,7 +138,7 @@ def _request(
     fit: Fit,
     parameters: dict[str, Any],
 ) -> tuple[Method, Request]:
-    _check(model, picture, fit)
+    check_input(model, picture, fit)
     chosen = get_method(method)
     known = {parameter.name: parameter.default for parameter in chosen.parameters}
     for name in parameters:
@@ -180,7 +180,13 @@ def _layer_call(model: LoadedModel, name: Any) -> LayerCall:
     return LayerCall(find_layer(model.layers, path, call), call)
 
 
-def _check(model: Any, picture: Any, fit: str) -> None:
+def check_input(model: Any, picture: Any, fit: str) -> None:
+    """Refuse what is no loaded model, no picture or no fit.
+
+    Raises
+    ------
+    ModelError, PictureError
+    """
     if not isinstance(model, LoadedModel):
         raise ModelError(f"{type(model).__name__} is no loaded model: load it with load_model")
     if not isinstance(picture, Picture):
@@ -189,7 +195,7 @@ def _check(model: Any, picture: Any, fit: str) -> None:
         raise PictureError(f"no fit «{fit}»: there are {', '.join(FITS)}")
 
 
-def _attribution(
+def attribution_of(
     picture: Picture,
     fit: Fit,
     method: Method,
@@ -199,6 +205,7 @@ def _attribution(
     layers: Sequence[LayerCall],
     seconds: float,
 ) -> Attribution:
+    """The result that carries one map `raw` of a method's outcome, with all that led to it."""
     model = request.model
     values, logits = _read_only(raw), _read_only(outcome.logits)
     return Attribution(
@@ -208,7 +215,7 @@ def _attribution(
         method=method.name,
         layers=tuple(map(str, layers)),
         parameters=dict(request.parameters),
-        predictions=tuple(_predictions(outcome.logits, outcome.binary, model.categories, 5)),
+        predictions=tuple(best_of(outcome.logits, outcome.binary, model.categories, 5)),
         logits=logits,
         notes=notes_on(values, model, picture, outcome.target, signed=method.signed),
         hooks=request.ledger.summary(),
@@ -230,9 +237,8 @@ def _read_only(tensor: Tensor) -> npt.NDArray[np.float32]:
     return values
 
 
-def _predictions(
-    logits: Tensor, binary: bool, categories: Sequence[str], k: int
-) -> list[Prediction]:
+def best_of(logits: Tensor, binary: bool, categories: Sequence[str], k: int) -> list[Prediction]:
+    """The `k` best classes, from logits of shape (K,)."""
     odds = probabilities(logits[None], binary)[0]
     # By logit, as the target is chosen: close probabilities may be equal in float32.
     order = logits.argsort(descending=True, stable=True)[:k].tolist()

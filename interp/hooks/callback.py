@@ -52,6 +52,7 @@ class Callback:
 
     def _after(self, module: Any, args: Any, kwargs: Any, output: Any) -> Any:
         value = self.guard.current(output, returned=True)
+        self.record.returned = no_tensor(value)
         self.guard.keep((args, kwargs, value))
         between = (args, kwargs) if self.with_kwargs else (args,)
         result = self._call(value, module, *between, value)
@@ -82,6 +83,15 @@ class Callback:
 def shape_of(tensor: Tensor) -> str:
     """«1×512×7×7»; «scalar» for a tensor without dimensions."""
     return "×".join(map(str, tensor.shape)) or "scalar"
+
+
+def no_tensor(value: Any) -> str:
+    """What a module returned where no module backward hook can fire for it: «a dict»; else ''."""
+    if isinstance(value, Tensor):
+        return ""
+    if not isinstance(value, tuple):
+        return "None" if value is None else f"a {type(value).__name__}"
+    return "" if any(isinstance(part, Tensor) for part in value) else "a tuple without a tensor"
 
 
 def shapes_of(value: Any) -> tuple[str, ...]:

@@ -48,5 +48,9 @@ class HookHandle:
         beside = [r for r in self._ledger.records if (r.kind, r.path) == ("forward", path)]
         if not beside:
             return f"the module did not run, or {_NO_GRADIENT}"
-        ran = any(record.fires for record in beside)
-        return f"the module ran, but {_NO_GRADIENT}" if ran else "the module did not run"
+        ran = [record for record in beside if record.fires]
+        if not ran:
+            return "the module did not run"
+        if returned := next((record.returned for record in ran if record.returned), ""):
+            return f"the module returned {returned}, and PyTorch calls these hooks for tensors only"
+        return "the module ran, but no gradient came back to it"

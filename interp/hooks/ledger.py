@@ -66,7 +66,11 @@ def audit(module: nn.Module) -> list[FoundHook]:
 
 @dataclass
 class HookRecord:
-    """One hook from its registration to its removal. Times are seconds since the ledger began."""
+    """One hook from its registration to its removal. Times are seconds since the ledger began.
+
+    `returned` names what the module returned last where that was no tensor and no tuple with one
+    in it («a dict»), which PyTorch's module backward hooks do not fire for.
+    """
 
     id: int
     kind: Kind
@@ -80,6 +84,7 @@ class HookRecord:
     seconds: float = 0.0
     bytes_held: int = 0
     status: str = "live"
+    returned: str = ""
 
 
 @dataclass(frozen=True)
@@ -119,6 +124,11 @@ class HookLedger:
     @property
     def events(self) -> tuple[HookEvent, ...]:
         return tuple(self._events)
+
+    @property
+    def began(self) -> float:
+        """When the ledger began, on the clock of `time.perf_counter`."""
+        return self._clock
 
     def now(self) -> float:
         """Seconds since the ledger began."""

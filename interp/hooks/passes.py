@@ -51,15 +51,33 @@ class Pass:
                 )
             self._watch(path)
 
-    def run(self, tensor: Tensor) -> None:
-        """The forward pass, on a copy of the caller's tensor: a network may change its input."""
-        self.logits, self.binary = find_logits(self.session.module(twin(tensor.detach())))
+    def run(
+        self, tensor: Tensor, *, from_input: bool = False, by_tensor: Iterable[str] = ()
+    ) -> None:
+        """The forward pass, on a copy of the caller's tensor: a network may change its input.
+
+        Parameters
+        ----------
+        tensor : Tensor
+            Shape (N, 3, h, w).
+        from_input : bool
+            Begin the graph at the input, so that the gradient passes every module before the score.
+        by_tensor : iterable of str
+            Layers whose gradient is to be read by a tensor hook, behind those that the output has.
+        """
+        start = twin(tensor.detach())
+        if from_input:
+            self._starts.append(start.requires_grad_())
+        self.logits, self.binary = find_logits(self.session.module(start))
         self._over = True
         if self._follow:
             several = [path for path, calls in self.outputs.items() if len(calls) > 1]
             self._watch_outputs("it tells the calls apart", several)
+            self._watch_outputs("it comes after the tensor hook there", by_tensor)
 
-    def gradients(self, score: Tensor) -> dict[Call, Tensor]:
+    def gradients(
+        self, score: Tensor, *, once: bool = False, also: Iterable[Tensor] = ()
+    ) -> dict[Call, Tensor]:
         """Gradients of a score with respect to every call of every layer that it depends on.
 
         May be asked again for another score: the graph is kept until the pass is over.
@@ -68,6 +86,11 @@ class Pass:
         ----------
         score : Tensor
             Any shape; its sum is differentiated.
+        once : bool
+            Do without a second backward pass for the layers that a full backward hook does not
+            serve: it would make other hooks fire again.
+        also : iterable of Tensor
+            More leaves to follow the gradient to; their hooks fire, and nothing is kept of them.
 
         Returns
         -------
@@ -76,13 +99,13 @@ class Pass:
         """
         self._gradients.clear()
         if score.requires_grad:
-            self._backward(score)
-            if self._watch_outputs("the full backward hook did not fire"):
-                self._backward(score)
+            self._backward(score, also)
+            if not once and self._watch_outputs("the full backward hook did not fire"):
+                self._backward(score, also)
         return dict(self._gradients)
 
-    def _backward(self, score: Tensor) -> None:
-        inputs = [*self._starts, *self._by_tensor.values()]
+    def _backward(self, score: Tensor, also: Iterable[Tensor]) -> None:
+        inputs = [*self._starts, *self._by_tensor.values(), *also]
         if inputs:
             torch.autograd.grad(score.sum(), inputs, retain_graph=True, allow_unused=True)
 

@@ -2,7 +2,7 @@
 
 import difflib
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Self
@@ -98,6 +98,28 @@ class HookSession:
         except BaseException as error:
             self.ledger.fail(error)
             raise
+
+    @contextmanager
+    def aside(self, ledger: HookLedger) -> Iterator[None]:
+        """Record what is registered meanwhile in another ledger, and take it off at the end.
+
+        For a session whose hooks outlive a run: those of the run itself leave no trace in it.
+        """
+        own, already = self.ledger, len(self._handles)
+        self.ledger = ledger
+        try:
+            yield
+        finally:
+            self.ledger = own
+            self.release(self._handles[already:])
+
+    def release(self, handles: Iterable[HookHandle]) -> None:
+        """Remove these hooks, settle their records, and forget them."""
+        gone = set()
+        for handle in handles:
+            handle.settle()
+            gone.add(id(handle))
+        self._handles = [handle for handle in self._handles if id(handle) not in gone]
 
     def close(self) -> None:
         """Remove every hook that is left and settle its record. Nothing can be registered after."""
@@ -227,7 +249,7 @@ class HookSession:
 def no_such_layer(path: str, known: Any) -> LayerError:
     """The error for a path that is no module's, with the nearest that are."""
     close = difflib.get_close_matches(path, [name for name in known if name], n=3, cutoff=0.3)
-    hint = f"did you mean {' or '.join(close)}? " if close else ""
-    return LayerError(
-        f"no layer «{path}» in this model: {hint}list them with «python -m interp layers MODEL»"
-    )
+    if close:
+        return LayerError(f"no layer «{path}» in this model: did you mean {' or '.join(close)}?")
+    tops = ", ".join(dict.fromkeys(name.partition(".")[0] for name in known if name))
+    return LayerError(f"no layer «{path}» in this model: its parts are {tops or 'none'}")

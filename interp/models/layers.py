@@ -190,14 +190,15 @@ def _describe(path: str, part: nn.Module, seen: _Seen) -> LayerInfo:
     )
     rows = []
     for shape, axes in seen.outputs:
-        layout, grid, extra = _layout(shape, axes)
+        layout, grid, extra = layout_of(shape, axes)
         rows.append(replace(silent, shape=shape, layout=layout, grid=grid, extra_tokens=extra))
     return replace(rows[0], later_calls=tuple(rows[1:])) if rows else silent
 
 
-def _layout(
+def layout_of(
     shape: tuple[int, ...] | None, axes: Axes | None
 ) -> tuple[Layout, tuple[int, int] | None, int]:
+    """A tensor's layout, its grid of places, and how many tokens stand before the patches."""
     if shape is None:
         return "other", None, 0
     layout = LAYOUTS.get(axes.names) if axes else None

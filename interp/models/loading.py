@@ -24,6 +24,7 @@ from interp.models.device import choose_device
 from interp.models.efficientnet_lite import load_bundled_state
 from interp.models.fitting import fill, nearest, without_auxiliary
 from interp.models.foreign import count_outputs, frozen_alias
+from interp.models.inputs import InputInfo, input_table
 from interp.models.layers import LayerInfo, layer_table
 from interp.models.weights import availability, fetch, read_state
 from interp.picture import Picture
@@ -73,6 +74,11 @@ class LoadedModel:
     def layers(self) -> tuple[LayerInfo, ...]:
         """The layer table, from one dry run when it is first asked for."""
         return layer_table(self.module, _example(self.module, self.preset, self.device))
+
+    @cached_property
+    def inputs(self) -> dict[str, tuple[InputInfo, ...]]:
+        """What each module that runs is called with, from one dry run when it is first asked."""
+        return input_table(self.module, _example(self.module, self.preset, self.device))
 
     @cached_property
     def _is_simple(self) -> bool:

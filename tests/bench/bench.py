@@ -19,6 +19,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import bench_inspection
 import torch
 from captum.attr import LayerGradCam
 from PIL import Image
@@ -57,6 +58,8 @@ def main() -> int:
         _row("Grad-CAM, default layer", 1.10, *_default_layer(model, picture, shown, theirs)),
         _row("Grad-CAM, 16 blocks", 2.6, *_all_blocks(model, picture, shown, theirs)),
         _row("every module hooked both ways", 1.8, *_every_module(model, shown)),
+        _row("statistics of every layer", 1.8, *_statistics(model, picture, shown)),
+        bench_inspection.channel_sweep(picture),
         _memory(model, picture),
     )
     return int(any(missed))
@@ -117,6 +120,13 @@ def _every_module(
             return _input_gradient(session.module, shown)
 
     return plain, {"interp.HookSession": hooked}
+
+
+def _statistics(
+    model: interp.LoadedModel, picture: Picture, shown: Tensor
+) -> tuple[Contender, dict[str, Contender]]:
+    contenders = bench_inspection.statistics_of_every_layer(model, picture)
+    return lambda: _input_gradient(model.module, shown), contenders
 
 
 def _ours(model: interp.LoadedModel, shown: Tensor, layers: list[str]) -> Contender:

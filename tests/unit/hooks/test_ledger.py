@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from interp.hooks import ledger as ledger_module
 from interp.hooks.ledger import KINDS, HookLedger, audit, describe
+from interp.hooks.session import HookSession
 
 
 def _net() -> nn.Sequential:
@@ -113,6 +115,7 @@ def test_as_dict_is_json_with_all_of_it() -> None:
 
     saved: dict[str, Any] = json.loads(json.dumps(ledger.as_dict()))
 
+    assert saved["records"][0]["returned"] == ""
     assert set(saved) == {
         "started",
         "seconds",
@@ -195,3 +198,40 @@ def test_an_error_in_one_line() -> None:
     assert describe(ValueError("a\n  b")) == "ValueError: a b"
     assert describe(KeyboardInterrupt()) == "KeyboardInterrupt"
     assert describe(torch.OutOfMemoryError("no")) == "OutOfMemoryError: no"
+
+
+@pytest.mark.filterwarnings("ignore:For backward hooks to be called")
+@pytest.mark.parametrize(
+    ("wrap", "returned", "fires"),
+    [
+        (lambda x: x, "", 1),
+        (lambda x: (x, 3), "", 1),
+        (lambda x: {"out": x}, "a dict", 0),
+        (lambda x: [x], "a list", 0),
+        (lambda x: ({"out": x},), "a tuple without a tensor", 0),
+    ],
+)
+def test_what_a_module_returned_says_whether_a_backward_hook_can_fire(
+    wrap: Any, returned: str, fires: int
+) -> None:
+    class Wraps(nn.Module):
+        def forward(self, x: Tensor) -> Any:
+            return wrap(2 * x)
+
+    with HookSession(nn.Sequential(Wraps())) as session:
+        forward = session.forward("0", lambda module, args, output: None)
+        backward = session.full_backward("0", lambda module, grad_input, grad_output: None)
+        found = session.module(torch.ones(2, requires_grad=True))
+        while not isinstance(found, Tensor):
+            found = found["out"] if isinstance(found, dict) else found[0]
+        found.sum().backward()
+
+    assert forward.record.returned == returned
+    assert backward.record.fires == fires
+
+
+def test_a_ledger_knows_when_it_began() -> None:
+    one = HookLedger()
+    other = HookLedger()
+    assert 0 <= other.began - one.began < 60
+    assert one.now() - other.now() == pytest.approx(other.began - one.began, abs=0.05)

@@ -216,9 +216,9 @@ class Uses(nn.Module):
         (lambda x: (x * 2, x * 3), lambda out: out[0] + out[1], ""),
         (lambda x: Pair(x * 2, x * 3), lambda out: out.first + out.second, ""),
         (lambda x: (None, x * 5), lambda out: out[1], ""),
-        (lambda x: {"a": x * 5}, lambda out: out["a"], "the module ran, but no gradient came back"),
-        (lambda x: [x * 5], lambda out: out[0], "the module ran, but no gradient came back"),
-        (lambda x: None, lambda out: torch.ones(2), "the module ran, but no gradient came back"),
+        (lambda x: {"a": x * 5}, lambda out: out["a"], "the module returned a dict, and PyTorch calls"),
+        (lambda x: [x * 5], lambda out: out[0], "the module returned a list, and PyTorch calls"),
+        (lambda x: None, lambda out: torch.ones(2), "the module returned None, and PyTorch calls"),
         (lambda x: x.detach(), lambda out: out, "the module ran, but no gradient came back"),
         (lambda x: x * 5, lambda out: torch.ones(2), "the module ran, but no gradient came back"),
         (lambda x: x, lambda out: out, ""),
@@ -692,3 +692,61 @@ def test_seconds_and_fires_are_measured() -> None:
     assert 0.02 <= record.seconds < 1
     assert record.removed_at is not None
     assert record.registered_at + record.seconds <= record.removed_at
+
+
+# --- hooks of a run beside those that outlive it ---
+
+
+def test_what_is_registered_aside_goes_to_another_ledger_and_is_gone_at_the_end() -> None:
+    session, other = HookSession(_net()), HookLedger()
+    own = session.ledger
+    session.forward("conv", nothing)
+
+    with session.aside(other):
+        session.forward("fc", nothing)
+        session.full_backward("conv", nothing)
+        with session.running():
+            session.module(_picture())
+
+    assert session.ledger is own
+    assert [record.path for record in own.records] == ["conv"]
+    assert [record.status for record in other.records] == [
+        "removed",
+        "never fired: the module did not run, or no gradient came back to it, or it returned "
+        "something else than tensors",
+    ]
+    assert [found.path for found in audit(session.module)] == ["conv"]
+    assert own.records[0].fires == 1
+    session.close()
+    assert audit(session.module) == []
+
+
+def test_an_error_aside_is_told_to_the_ledger_of_the_run() -> None:
+    session, other = HookSession(_net()), HookLedger()
+
+    def stop(*given: Any) -> None:
+        raise Stop
+
+    def run() -> None:
+        with session.aside(other), session.running():
+            session.forward("fc", stop)
+            session.module(_picture())
+
+    with pytest.raises(Stop):
+        run()
+
+    assert (other.failed, session.ledger.failed) == ("Stop", None)
+    assert audit(session.module) == []
+
+
+def test_a_released_hook_is_forgotten() -> None:
+    session = HookSession(_net())
+    handles = [session.forward("fc", nothing) for _ in range(3)]
+
+    session.release(handles[:2])
+    session.release(handles[:2])
+
+    assert session._handles == handles[2:]
+    assert _status(session)[:2] == ["never fired: the module did not run"] * 2
+    assert [found.path for found in audit(session.module)] == ["fc"]
+    session.close()

@@ -90,8 +90,8 @@ def test_what_never_ran_says_why(small):
 @pytest.mark.parametrize(
     ("path", "call", "message"),
     [
-        ("conf", 0, "no layer «conf» in this model: did you mean conv. list them with «python -m"),
-        ("", 0, "no layer «» in this model: list them"),
+        ("conf", 0, "no layer «conf» in this model: did you mean conv.?"),
+        ("", 0, "no layer «» in this model: its parts are "),
         ("parts", 0, "a ModuleList only holds .*: choose another, such as «parts.1»"),
         ("train_only", 0, "never runs: .*without calling it.*: choose another, such as «parts.1»"),
         ("head", 0, "«head» .Linear. returns 1×4, which has no grid of places: choose another, "),

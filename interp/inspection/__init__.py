@@ -1,0 +1,1 @@
+"""What goes on inside a network on one picture: values, gradients, channels, attention."""

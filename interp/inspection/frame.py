@@ -1,0 +1,90 @@
+"""What results about one layer on one picture share: which call it is, and all but the map."""
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from interp.attribution.base import Attribution
+from interp.attribution.explanation import best_of
+from interp.errors import LayerError
+from interp.geometry import Fit
+from interp.hooks.ledger import HookLedger
+from interp.hooks.session import no_such_layer
+from interp.models.layers import LayerInfo
+from interp.models.loading import LoadedModel
+from interp.picture import Picture
+from interp.targets import Target
+
+
+def find_call(model: LoadedModel, path: str, call: int = 0) -> LayerInfo:
+    """The row of the layer table for one call of any layer that ran.
+
+    Raises
+    ------
+    LayerError
+        If there is no such layer, it never ran, or not as often.
+    """
+    rows = {info.path: info for info in model.layers}
+    info = rows.get(path)
+    if info is None:
+        raise no_such_layer(path, rows)
+    if not info.calls:
+        raise LayerError(f"layer «{path}» never runs: {info.reason}; choose a layer that does")
+    if not 0 <= call < info.calls:
+        raise LayerError(
+            f"layer «{path}» has no call {call}: it runs {info.calls} time(s), counted from 0"
+        )
+    return (info, *info.later_calls)[call]
+
+
+def frame_of(
+    model: LoadedModel,
+    picture: Picture,
+    fit: Fit,
+    logits: Tensor,
+    target: Target,
+    ledger: HookLedger,
+    seconds: float,
+) -> Attribution:
+    """An attribution that still wants its map, method and layers; the map is NaN.
+
+    Parameters
+    ----------
+    logits : Tensor
+        Shape (1, K), as `find_logits` returns them.
+    target : Target
+        Resolved.
+    """
+    row = logits.detach()[0].float().cpu()
+    notes = list(picture.notes)
+    if not model.trained:
+        notes.append("The model is untrained: its weights are random, and so is what it sees.")
+    return Attribution(
+        map=read_only(torch.full((1, 1), torch.nan)),
+        geometry=model.geometry(picture, fit),
+        target=target,
+        method="none",
+        layers=(),
+        parameters={},
+        predictions=tuple(best_of(row, target.binary, model.categories, 5)),
+        logits=read_only(row),
+        notes=tuple(notes),
+        hooks=ledger.summary(),
+        ledger=ledger,
+        seconds=seconds,
+        picture=picture,
+        model_name=model.spec.name,
+        weights=model.weights,
+        source=model.source,
+        device=str(model.device),
+        fit=fit,
+        signed=False,
+    )
+
+
+def read_only(tensor: Tensor) -> npt.NDArray[np.float32]:
+    """A float32 array that nobody can change, and that shares no memory with a run."""
+    values = np.array(tensor.detach().float().cpu().numpy(), order="C")
+    values.setflags(write=False)
+    return values
