@@ -1,9 +1,9 @@
-// The hook panel: what the ledger of one run says. It only reads; nothing here reruns the script.
+// The hook panel: what the ledger of one run says. Nothing but «Remove» reruns the script.
 
 const TABS = ["timeline", "table", "events", "foreign"];
 const FOREIGN =
   "A foreign hook is one that the ledger of this run did not register: other code put it on the " +
-  "model. It runs in every pass and may change the values seen here.";
+  "model. The copies that this program hooks do not carry it, unless it makes a weight of the layer.";
 
 function matcher(text, kinds) {
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
@@ -19,10 +19,11 @@ function matcher(text, kinds) {
   };
 }
 
-function makePanel(root, key) {
+function makePanel(root, { key, removable }) {
   const find = (selector) => root.querySelector(selector);
   const view = (name) => find(`[data-view=${name}]`);
   const panel = { root, find, ledger: null, kinds: new Set(), text: "", fires: new Map() };
+  const take = removable ? (record) => takeButton(panel, record) : null;
   const stored = `hookscope.hook_panel.${key}`;
   const kept = JSON.parse(sessionStorage.getItem(stored) ?? "{}");
   panel.tab = TABS.includes(kept.tab) ? kept.tab : TABS[0];
@@ -38,9 +39,9 @@ function makePanel(root, key) {
     keep();
     render(panel);
   });
-  panel.timeline = makeTimeline(view("timeline"));
+  panel.timeline = makeTimeline(view("timeline"), take);
   panel.tables = {
-    table: makeTable(view("table"), recordColumns, "Hook records", true),
+    table: makeTable(view("table"), recordColumns(take), "Hook records", { sortable: true }),
     events: makeTable(view("events"), eventColumns, "Hook events in order"),
     foreign: makeTable(view("foreign"), foreignColumns, "Foreign hooks"),
   };
@@ -49,6 +50,30 @@ function makePanel(root, key) {
   }
   connectControls(panel);
   return panel;
+}
+
+// Only this talks to the server: it takes a live hook off by its handle.
+function takeButton(panel, record) {
+  const button = element("button", "take", "Remove");
+  button.type = "button";
+  button.dataset.take = record.id;
+  button.setAttribute("aria-label", `Remove the ${labelOf(record.kind)} hook on ${pathOf(record.path)}`);
+  button.addEventListener("click", () => {
+    panel.taken = { id: record.id, view: button.closest("[data-view]") };
+    for (const each of panel.root.querySelectorAll("[data-take]")) each.disabled = true;
+    panel.send(record.id);
+  });
+  return button;
+}
+
+// The button that was used is gone after the run: the keyboard goes on at the next one.
+function goOn(panel) {
+  const { taken, root } = panel;
+  panel.taken = null;
+  if (!taken || root.getRootNode().activeElement) return;
+  const left = [...taken.view.querySelectorAll("[data-take]")];
+  const next = left.find((button) => Number(button.dataset.take) >= taken.id);
+  (next ?? left.at(-1) ?? panel.find(`[data-tab=${panel.tab}]`)).focus({ preventScroll: true });
 }
 
 function connectControls(panel) {
@@ -163,10 +188,13 @@ function showLedger(panel, ledger) {
 // elements: what the reader chose must outlive that.
 const panels = new WeakMap();
 
-export default function hookPanel({ data, parentElement }) {
+export default function hookPanel({ data, parentElement, setTriggerValue }) {
   const root = parentElement.querySelector(".panel");
-  if (!panels.has(root)) panels.set(root, makePanel(root, data.key));
+  for (const name in data.colours) root.style.setProperty(name, data.colours[name]);
+  if (!panels.has(root)) panels.set(root, makePanel(root, data));
   const panel = panels.get(root);
+  panel.send = (id) => setTriggerValue("picked", id);
   showLedger(panel, data.ledger);
+  goOn(panel);
   return () => panel.timeline.close();
 }

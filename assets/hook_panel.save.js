@@ -2,7 +2,7 @@
 
 const FIELDS = [
   "id", "kind", "path", "class_name", "purpose", "origin",
-  "registered_at", "removed_at", "fires", "seconds", "bytes_held", "status",
+  "registered_at", "removed_at", "fires", "seconds", "bytes_held", "status", "returned",
 ];
 
 function csvCell(value) {
@@ -12,17 +12,23 @@ function csvCell(value) {
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
 
-function csvOf(records) {
-  const rows = records.map((record) => FIELDS.map((field) => csvCell(record[field])).join(","));
-  return [FIELDS.join(","), ...rows].join("\r\n") + "\r\n";
+function csvOf(rows, fields) {
+  const lines = rows.map((row) => fields.map((field) => csvCell(row[field])).join(","));
+  return [fields.join(","), ...lines].join("\r\n") + "\r\n";
 }
 
 function save(ledger, format) {
-  const text = format === "csv" ? csvOf(ledger.records) : `${JSON.stringify(ledger, null, 2)}\n`;
-  const type = format === "csv" ? "text/csv;charset=utf-8" : "application/json";
+  const text = format === "csv" ? csvOf(ledger.records, FIELDS) : `${JSON.stringify(ledger, null, 2)}\n`;
+  saveText(text, `hooks-${fileTime(ledger.started)}.${format}`);
+}
+
+const fileTime = (iso) => iso.replace(/[^0-9A-Za-z]+/g, "-").slice(0, 19);
+
+function saveText(text, name) {
+  const type = name.endsWith(".csv") ? "text/csv;charset=utf-8" : "application/json";
   const link = element("a");
   link.href = URL.createObjectURL(new Blob([text], { type }));
-  link.download = `hooks-${ledger.started.replace(/[^0-9A-Za-z]+/g, "-").slice(0, 19)}.${format}`;
+  link.download = name;
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 }

@@ -1,7 +1,8 @@
 // Tables of any length: records, events, foreign hooks.
 
-const recordColumns = [
+const recordColumns = (take) => [
   { key: "id", title: "id", width: 40, num: true, text: (r) => String(r.id) },
+  ...(take ? [takeColumn(take)] : []),
   { key: "kind", title: "kind", width: 142, text: (r) => labelOf(r.kind), node: kindCell },
   {
     key: "path", title: "path, class", width: 224,
@@ -19,6 +20,11 @@ const recordColumns = [
     node: (r) => element("span", statusClass(r.status), r.status),
   },
 ];
+
+const takeColumn = (take) => ({
+  key: "take", title: "", width: 84, text: () => "",
+  node: (record) => (record.removed_at === null ? take(record) : ""),
+});
 
 const callOf = (event) => pathOf(event.path) + (event.call === null ? "" : `#${event.call}`);
 const eventColumns = [
@@ -51,7 +57,7 @@ function tableHead(columns, sortable, onSort) {
     const head = element("th", column.num ? "num" : "");
     head.scope = "col";
     head.dataset.key = column.key;
-    if (sortable) {
+    if (sortable && column.title) {
       const button = element("button", "", column.title);
       button.type = "button";
       button.addEventListener("click", () => onSort(column.key));
@@ -68,7 +74,7 @@ function tableRow(columns, record, index) {
   for (const column of columns) {
     const text = column.text(record);
     const cell = element("td", column.num ? "num" : "", column.node ? column.node(record) : text);
-    if (!column.num) cell.title = text;
+    if (!column.num && text) cell.title = text;
     row.append(cell);
   }
   return row;
@@ -107,7 +113,8 @@ function tableAround(columns, label, head, body) {
 }
 
 // Only the rows in view are in the document: 5,000 events scroll like 50.
-function makeTable(view, columns, label, sortable = false) {
+// Picking a row, where rows can be picked, passes it on; `show.mark(row)` makes one the current.
+function makeTable(view, columns, label, { sortable = false, onPick = null } = {}) {
   const order = { key: null, descending: false };
   const body = element("tbody");
   const head = tableHead(columns, sortable, sortBy);
@@ -118,11 +125,13 @@ function makeTable(view, columns, label, sortable = false) {
   view.append(scroll, nothing);
   let rows = [];
   let source = [];
+  let current = null;
 
   function draw() {
     const first = Math.max(0, Math.floor(scroll.scrollTop / TABLE_ROW) - SPARE);
     const last = Math.min(rows.length, first + Math.ceil(scroll.clientHeight / TABLE_ROW) + 2 * SPARE);
     const drawn = rows.slice(first, last).map((row, i) => tableRow(columns, row, first + i));
+    if (current) drawn[rows.indexOf(current) - first]?.setAttribute("aria-current", "true");
     body.replaceChildren(
       spaceRow(first, columns), ...drawn, spaceRow(rows.length - last, columns),
     );
@@ -144,8 +153,24 @@ function makeTable(view, columns, label, sortable = false) {
     sort();
   }
 
+  function mark(row) {
+    current = row;
+    const before = scroll.scrollTop;
+    const top = rows.indexOf(row) * TABLE_ROW;
+    const room = scroll.clientHeight - 2 * TABLE_ROW; // the head covers the first row
+    if (top < before) scroll.scrollTop = top;
+    else if (top > before + room) scroll.scrollTop = top - room / 2;
+    if (scroll.scrollTop === before) draw(); // else the scroll event does
+  }
+
   scroll.addEventListener("scroll", () => requestAnimationFrame(draw));
-  return function show(found, words) {
+  if (onPick) {
+    body.addEventListener("click", (event) => {
+      const row = event.target.closest("tr[aria-rowindex]");
+      if (row) onPick(rows[Number(row.getAttribute("aria-rowindex")) - 2]);
+    });
+  }
+  function show(found, words) {
     source = found;
     scroll.hidden = found.length === 0;
     nothing.textContent = found.length ? "" : words;
@@ -153,5 +178,6 @@ function makeTable(view, columns, label, sortable = false) {
     // The body needs its height before the rows in view can be counted.
     body.replaceChildren(spaceRow(found.length, columns));
     sort();
-  };
+  }
+  return Object.assign(show, { mark });
 }

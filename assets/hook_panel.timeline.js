@@ -3,29 +3,6 @@
 const LANE = 22;
 const AXIS = 26;
 
-function niceStep(span, count) {
-  const rough = span / Math.max(1, count);
-  const power = 10 ** Math.floor(Math.log10(rough));
-  return power * [1, 2, 5, 10].find((factor) => factor * power >= rough);
-}
-
-// Canvas needs real colours: a custom property is only text until an element uses it.
-function palette(probe) {
-  const colour = (value) => {
-    probe.style.color = value;
-    return getComputedStyle(probe).color;
-  };
-  const style = getComputedStyle(probe);
-  const colours = {
-    ink: colour("var(--ink)"), grey: colour("var(--grey)"), line: colour("var(--line)"),
-    wash: colour("var(--wash)"), paper: colour("var(--paper)"), bad: colour("var(--bad)"),
-    other: colour("var(--grey)"),
-    mono: `12px ${style.getPropertyValue("--mono")}`, font: `12px ${style.fontFamily}`,
-  };
-  for (const kind in KINDS) colours[kind] = colour(colourOf(kind));
-  return colours;
-}
-
 // The event drawn nearest to a time, where one is near enough to be meant.
 function eventAt(events, time, near) {
   const distance = (event) => Math.abs(event.at - time);
@@ -56,7 +33,7 @@ function listen(lanes, canvas, { state, hover, point, pinTo, redraw }) {
   canvas.addEventListener("click", () => (state.pinned = state.at));
 }
 
-function makeTimeline(view) {
+function makeTimeline(view, take = null) {
   const lanes = view.querySelector(".lanes");
   const space = view.querySelector(".space");
   const canvas = view.querySelector("canvas");
@@ -75,7 +52,23 @@ function makeTimeline(view) {
   };
   const redraw = () => {
     cancelAnimationFrame(frame);
-    frame = requestAnimationFrame(() => paint(canvas, lanes, layout(), state, palette(probe)));
+    frame = requestAnimationFrame(() => {
+      paint(canvas, lanes, layout(), state, palette(probe));
+      for (const button of space.querySelectorAll(".take")) {
+        button.hidden = button.offsetTop < AXIS + lanes.scrollTop; // under the axis
+      }
+    });
+  };
+  const placeButtons = () => {
+    for (const button of space.querySelectorAll(".take")) button.remove();
+    state.records.forEach((record, row) => {
+      if (!take || record.removed_at !== null) return;
+      const button = take(record);
+      button.style.top = `${AXIS + row * LANE + 1}px`;
+      button.addEventListener("pointerenter", () => point(row));
+      button.addEventListener("focus", () => point(row));
+      space.append(button);
+    });
   };
 
   function point(row, event = null) {
@@ -110,7 +103,10 @@ function makeTimeline(view) {
   listen(lanes, canvas, { state, hover, point, pinTo, redraw });
 
   function show(records, words, ledger, fires) {
-    Object.assign(state, { records, events: fires, at: null, pinned: null, pointer: null });
+    const pinned = state.records[state.pinned]?.id;
+    const at = records.findIndex((record) => record.id === pinned);
+    state.pinned = at < 0 ? null : at;
+    Object.assign(state, { records, events: fires, pointer: null });
     const ends = ledger.records.map((r) => r.removed_at ?? r.registered_at);
     state.seconds = Math.max(ledger.seconds, ...ends) || 1e-3;
     space.style.height = `${AXIS + records.length * LANE + 6}px`;
@@ -120,7 +116,8 @@ function makeTimeline(view) {
     lanes.setAttribute(
       "aria-label", `Timeline of ${records.length} hooks. Up and down arrows move between them.`,
     );
-    point(null);
+    placeButtons();
+    point(state.pinned);
   }
   const observer = new ResizeObserver(redraw);
   observer.observe(lanes);

@@ -13,7 +13,7 @@ from PIL import Image
 from interp.cli import folder_at, load, print_table, printable
 from interp.errors import HookError, InterpError, PictureError
 from interp.export import safe_stem, strict, write_together
-from interp.hooks.lab import Lab
+from interp.hooks.lab import Lab, sample_or_file
 from interp.hooks.recipe import Recipe
 from interp.hooks.script import script
 from interp.inspection.experiment import Change, Experiment, run
@@ -44,7 +44,10 @@ def run_recipe(arguments: argparse.Namespace) -> int:
     model = load(name, arguments.weights, arguments.device)
     parse_target(arguments.target, model.categories)
     if arguments.code:
-        print(script(recipe, model, arguments.picture), end="")
+        print(
+            script(recipe, model, arguments.picture, target=arguments.target, fit=arguments.fit),
+            end="",
+        )
         return 0
     folder = folder_at(arguments.out) if arguments.out is not None else None
     lab = Lab(model)
@@ -87,11 +90,9 @@ def _picture_of(folder: Path) -> Callable[[str], Picture]:
                 f"the recipe names its second picture by the SHA-256 {name[:8]}…: write the path "
                 "of the file in its place"
             )
-        sample = sample_pictures().get(name)
-        if sample is not None:
-            return open_picture(sample)
         beside = folder / name
-        return open_picture(beside if beside.is_file() and not Path(name).is_file() else name)
+        from_there = beside.is_file() and not Path(name).is_file()
+        return sample_or_file(str(beside) if from_there and name not in sample_pictures() else name)
 
     return find
 

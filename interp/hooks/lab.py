@@ -5,7 +5,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from threading import RLock
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 
 from torch import Tensor
 
@@ -20,7 +21,7 @@ from interp.hooks.sites import registered_kind
 from interp.hooks.worker import Worker
 from interp.models.copies import freeze, own_state, private_copy
 from interp.models.loading import LoadedModel
-from interp.picture import Picture
+from interp.picture import Picture, open_picture, sample_pictures
 from interp.targets import Target
 
 PictureOf = Callable[[str], Picture]
@@ -36,11 +37,17 @@ class LiveHook:
     handle: HookHandle
 
 
+def sample_or_file(name: str) -> Picture:
+    """A picture by the name of a sample, or by its path."""
+    return open_picture(sample_pictures().get(name, name))
+
+
 class Lab:
     """The hooks of a recipe, live on a private copy of a loaded model.
 
     The hooks stay between runs; each is taken off by its handle, by a recipe without it, or by
-    `close`. The model itself never carries one. One run or change at a time, from any thread.
+    `close`, which the end of a `with` block calls. The model itself never carries one. One run or
+    change at a time, from any thread.
 
     Parameters
     ----------
@@ -68,6 +75,17 @@ class Lab:
         self._workers: list[Worker] = []
         self._pictures: dict[str, Picture] = {}
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
     @property
     def ledger(self) -> HookLedger:
         return self.session.ledger
@@ -92,7 +110,7 @@ class Lab:
         """What the live hooks did in the last run."""
         return tuple(worker for worker in self._workers if worker.site.handle.is_registered())
 
-    def sync(self, recipe: Recipe, picture_of: PictureOf) -> None:
+    def sync(self, recipe: Recipe, picture_of: PictureOf = sample_or_file) -> None:
         """Make the live hooks those of the recipe's enabled steps.
 
         A hook stays, with its handle and its record, where its step is as it was and so is its
@@ -102,7 +120,8 @@ class Lab:
         ----------
         recipe : Recipe
         picture_of : callable
-            From what a patch names its second picture by to that picture.
+            From what a patch names its second picture by to that picture; by default the name of
+            a sample, or a path.
 
         Raises
         ------

@@ -6,11 +6,19 @@ from collections import OrderedDict
 
 import streamlit as st
 
-from interp.attribution import Attribution, Prediction, explain, explain_layers, predict
+from interp.attribution import (
+    Attribution,
+    Prediction,
+    explain,
+    explain_layers,
+    get_method,
+    predict,
+)
 from interp.errors import PictureError
 from interp.models.layers import list_layers
 from interp.models.loading import LoadedModel, load_model
 from interp.picture import Picture, open_picture, sample_pictures
+from interp.ui import runs
 from interp.ui.state import View
 
 UPLOAD_BYTES = 256 * 2**20
@@ -88,7 +96,7 @@ def predictions(view: View, _model: LoadedModel, _picture: Picture) -> list[Pred
 @st.cache_resource(scope="session", max_entries=24, show_spinner=False)
 def heatmap(view: View, _model: LoadedModel, _picture: Picture) -> Attribution:
     """The heatmap of a view."""
-    return explain(
+    attribution = explain(
         _model,
         _picture,
         view.method,
@@ -96,6 +104,8 @@ def heatmap(view: View, _model: LoadedModel, _picture: Picture) -> Attribution:
         target=view.target,
         fit=view.fit,
     )
+    runs.note(f"{_title(attribution)} at {' and '.join(attribution.layers)}", attribution.ledger)
+    return attribution
 
 
 @st.cache_resource(scope="session", max_entries=8, show_spinner=False)
@@ -103,7 +113,7 @@ def heatmaps(
     view: View, layers: tuple[str, ...], _model: LoadedModel, _picture: Picture
 ) -> list[Attribution]:
     """The heatmaps of a view at several layers, from one pass."""
-    return explain_layers(
+    attributions = explain_layers(
         _model,
         _picture,
         layers,
@@ -111,3 +121,10 @@ def heatmaps(
         target=view.target,
         fit=view.fit,
     )
+    first = attributions[0]
+    runs.note(f"{_title(first)} at {len(layers)} layers in one pass", first.ledger)
+    return attributions
+
+
+def _title(attribution: Attribution) -> str:
+    return f"{get_method(attribution.method).title} of {attribution.target.label}"

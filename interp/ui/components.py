@@ -10,7 +10,7 @@ ASSETS = Path(__file__).resolve().parents[2] / "assets"
 
 
 @cache
-def component(name: str) -> ComponentRenderer:
+def component(name: str, shared: tuple[str, ...] = ()) -> ComponentRenderer:
     """Register the component of the files `assets/NAME.{html,css,js}`, once a process.
 
     Parameters
@@ -18,16 +18,20 @@ def component(name: str) -> ComponentRenderer:
     name : str
         Stem of the three files. Further files `NAME.PART.js` are put before `NAME.js`, in the
         order of their names, and form one ES module with it: an inline component cannot import.
+    shared : tuple of str
+        Names of style sheets and scripts of other components that come before its own.
 
     Returns
     -------
     ComponentRenderer
         Mounts the component: called with `key=` and `data=` inside a Streamlit script.
     """
-    scripts = [*sorted(ASSETS.glob(f"{name}.*.js")), ASSETS / f"{name}.js"]
+    styles = [ASSETS / file for file in shared if file.endswith(".css")]
+    scripts = [ASSETS / file for file in shared if file.endswith(".js")]
+    scripts += [*sorted(ASSETS.glob(f"{name}.*.js")), ASSETS / f"{name}.js"]
     return st.components.v2.component(
         f"hookscope_{name}",
         html=(ASSETS / f"{name}.html").read_text("utf-8"),
-        css=(ASSETS / f"{name}.css").read_text("utf-8"),
+        css="\n".join(file.read_text("utf-8") for file in [*styles, ASSETS / f"{name}.css"]),
         js="\n".join(script.read_text("utf-8") for script in scripts),
     )

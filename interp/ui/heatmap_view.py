@@ -24,7 +24,9 @@ ROWS = ("top", "middle", "bottom")
 COLUMNS = ("left", "centre", "right")
 
 
-def heatmap_view(attribution: Attribution, *, key: str, alt: str | None = None) -> None:
+def heatmap_view(
+    attribution: Attribution, *, key: str, title: str | None = None, alt: str | None = None
+) -> None:
     """Show an attribution on its picture, with its own controls and legend.
 
     Nothing done there reruns the script: the browser gets the raw map and its geometry, and
@@ -36,9 +38,11 @@ def heatmap_view(attribution: Attribution, *, key: str, alt: str | None = None) 
     attribution : what to show.
     key : identity of this view on the page; with the same key a new attribution replaces the old
         one in place.
+    title : what the map is of; the target where None.
     alt : the picture in words; computed where None.
     """
-    component("heatmap")(key=key, data=_payload(attribution, alt or describe(attribution)))
+    words = title or attribution.target.label, alt or describe(attribution)
+    component("heatmap")(key=key, data=_payload(attribution, *words))
 
 
 def describe(attribution: Attribution) -> str:
@@ -69,14 +73,14 @@ def _region(x: float, y: float, size: tuple[int, int]) -> str:
     return "centre" if row == column == 1 else f"{ROWS[row]} {COLUMNS[column]}"
 
 
-def _payload(attribution: Attribution, alt: str) -> dict[str, Any]:
+def _payload(attribution: Attribution, title: str, alt: str) -> dict[str, Any]:
     picture, geometry = attribution.picture, attribution.geometry
     scale = render.scale_for(attribution.map, signed=attribution.signed)
     scale_x, offset_x, scale_y, offset_y = geometry.affine
     grid = np.ascontiguousarray(attribution.map, dtype="<f4")
     width, height = picture.size
     return {
-        "title": attribution.target.label,
+        "title": title,
         "source": " · ".join([attribution.method, *attribution.layers]),
         "alt": alt,
         "file_name": default_stem(attribution),

@@ -46,7 +46,7 @@ def to_url(view: View) -> dict[str, str]:
     return {name: str(value) for name, value in asdict(view).items() if value != default[name]}
 
 
-def current(page: str = "explain") -> View:
+def current(name: str = "explain") -> View:
     """The view of this session: the one last chosen, or that of an address gone to since then.
 
     A new session begins with its URL; the browser's back button leads to the URL before. Another
@@ -54,8 +54,8 @@ def current(page: str = "explain") -> View:
     """
     address = st.query_params.to_dict()
     state = st.session_state
-    turned = state.get(_PAGE, page) != page
-    state[_PAGE] = page
+    turned = state.get(_PAGE, name) != name
+    state[_PAGE] = name
     # Without an address a change is on its way to it, and what the browser says is out of date.
     gone_to = state.get(_ADDRESS) not in (None, address) and not (turned and not address)
     choices = _own()
@@ -70,6 +70,12 @@ def current(page: str = "explain") -> View:
         st.query_params.from_dict(address)
     state[_ADDRESS] = address
     return view
+
+
+def page() -> str:
+    """The name of the page that is shown; empty before one is."""
+    name: str = st.session_state.get(_PAGE, "")
+    return name
 
 
 def choice(name: str, default: str = "") -> str:
@@ -101,7 +107,7 @@ def change(**choices: Any) -> None:
 def _own() -> dict[str, str]:
     """The choices of the page that is shown."""
     pages: dict[str, dict[str, str]] = st.session_state.setdefault(_CHOICES, {})
-    return pages.setdefault(st.session_state.get(_PAGE, ""), {})
+    return pages.setdefault(page(), {})
 
 
 def _choices_of(parameters: Mapping[str, str]) -> dict[str, str]:

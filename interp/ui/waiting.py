@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import streamlit as st
+from streamlit.runtime.pages_manager import PagesManager
 
 _MARKDOWN = re.compile(r"https?://[^\s)]+|[\\`*\[\]$<>~|]|(?<![^\W_])_|_(?![^\W_])")
 
@@ -18,6 +19,7 @@ def first_screen() -> Iterator[None]:
 
     The outline is drawn before the block runs and is gone when it ends.
     """
+    _behind_the_navigation()
     # There in every run: one part more or less would take all that follow for others.
     outline, beside = st.empty(), st.sidebar.empty()
     if "torch" in sys.modules:
@@ -43,6 +45,17 @@ def first_screen() -> Iterator[None]:
     finally:
         outline.empty()
         beside.empty()
+
+
+def _behind_the_navigation() -> None:
+    """Begin again with `app.py` where Streamlit has run a page without it.
+
+    Until the first `st.navigation` of a server's life Streamlit takes the folder `pages/` for its
+    older kind of many-page app, and an address such as `/layers` for a script of its own.
+    """
+    if getattr(PagesManager, "uses_pages_directory", False):
+        PagesManager.uses_pages_directory = False
+        st.rerun()
 
 
 @contextmanager

@@ -1,6 +1,8 @@
 """The Explain page as a script, without a browser."""
 
 import ast
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -32,7 +34,12 @@ def test_the_entry_script_imports_no_torch() -> None:
         for alias in node.names
     }
     names |= {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
-    assert names <= {"pathlib", "streamlit"}
+    assert names <= {"pathlib", "streamlit", "interp.ui.kinds"}
+    kinds = subprocess.run(
+        [sys.executable, "-c", "import interp.ui.kinds, sys; print('torch' in sys.modules)"],
+        cwd=ROOT, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert kinds.stdout.strip() == "False"
 
 
 def test_the_first_screen_explains_a_sample_with_the_bundled_model() -> None:

@@ -104,4 +104,15 @@ st.sidebar.caption("The sidebar of a page")
 st.subheader("The page above the panel")
 st.text(f"runs: {st.session_state.runs}")
 st.button("Run again")
-hook_panel(CASES[st.query_params.get("case", "pass")](), key="demo")
+case = st.query_params.get("case", "pass")
+if case != "removable":
+    hook_panel(CASES[case](), key="demo")
+else:
+    kept = st.session_state.setdefault("ledger", mixed())
+
+    def remove(record_id: int) -> None:
+        kept.removed(kept.records[record_id])
+        st.session_state.taken = [*st.session_state.get("taken", []), record_id]
+
+    hook_panel(kept, key="demo", on_remove=remove)
+    st.text(f"taken off: {st.session_state.get('taken', [])}")

@@ -289,6 +289,47 @@ def test_a_thousand_hooks_open_at_once(page: Page, demo: str) -> None:
     expect(last).to_contain_text("encoder.layers.encoder_layer_199.mlp.4")
 
 
+def test_a_panel_without_a_way_to_remove_has_no_button(page: Page, demo: str) -> None:
+    found = opened(page, demo, "mixed")
+    expect(found.locator(".take")).to_have_count(0)
+
+
+def test_a_live_hook_is_taken_off_once_and_the_panel_stays_where_it_is(
+    page: Page, demo: str
+) -> None:
+    found = opened(page, demo, "removable", "Table")
+    table = found.get_by_role("table", name="Hook records")
+    found.get_by_role("searchbox", name="Filter").fill("features")
+    table.get_by_role("button", name="fires").click()
+    buttons = table.get_by_role("button", name=re.compile("^Remove the"))
+    expect(buttons).to_have_count(3)  # of four records two are live, and one leaked
+    buttons.first.focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("taken off: [0]")).to_be_visible()
+    expect(page.get_by_text("runs: 2")).to_be_visible()
+    expect(buttons).to_have_count(2)
+    assert column(table, 1) == ["0", "1", "2", "3"]
+    expect(found.locator(".counts")).to_have_text("6 registered · 4 removed · 2 live · 2 foreign")
+    expect(buttons.first).to_be_focused()  # the next one, for the keyboard
+    expect(buttons.first).to_be_enabled()
+    page.get_by_role("button", name="Run again").click()
+    expect(page.get_by_text("runs: 3")).to_be_visible()
+    expect(page.get_by_text("taken off: [0]")).to_be_visible()  # and not once more
+
+
+def test_a_live_hook_is_taken_off_in_the_timeline(page: Page, demo: str) -> None:
+    found = opened(page, demo, "removable")
+    buttons = found.locator(".space .take")
+    expect(buttons).to_have_count(3)
+    expect(buttons.nth(1)).to_have_accessible_name("Remove the forward hook on features.5")
+    lanes = [b.evaluate("b => b.offsetTop") for b in buttons.all()]
+    assert [round((top - AXIS) / LANE) for top in lanes] == [0, 1, 3]
+    buttons.nth(1).click()
+    expect(page.get_by_text("taken off: [1]")).to_be_visible()
+    expect(buttons).to_have_count(2)
+    expect(found.locator("canvas")).to_be_visible()
+
+
 @pytest.mark.parametrize("page", [{"color_scheme": "dark", "width": 900}], indirect=True)
 def test_nothing_sticks_out_of_a_narrow_dark_page(page: Page, demo: str) -> None:
     found = opened(page, demo, "mixed")

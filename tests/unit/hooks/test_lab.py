@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,11 +14,11 @@ from torch import Tensor
 
 from interp import LoadedModel
 from interp.errors import HookError, LayerError, PictureError
-from interp.hooks.lab import Lab
+from interp.hooks.lab import Lab, sample_or_file
 from interp.hooks.ledger import HookLedger, audit
 from interp.hooks.passes import Pass
 from interp.hooks.recipe import Recipe, Step
-from interp.picture import Picture
+from interp.picture import Picture, open_picture
 from interp.targets import Target
 
 COLOUR = picture(0.2, 0.4)
@@ -407,3 +408,20 @@ def test_a_patch_is_prepared_once_for_a_picture(plain: LoadedModel) -> None:
 def _nothing_is_left_on_the_stack() -> Iterator[None]:
     yield
     assert torch.overrides._len_torch_function_stack() == 0
+
+
+def test_a_block_ends_with_its_hooks(bundled: LoadedModel) -> None:
+    with Lab(bundled) as lab:
+        lab.sync(Recipe((Step("forward", "features.8", "zero"),)))
+        assert len(audit(lab.session.module)) == 1
+    assert lab.closed
+    assert audit(lab.session.module) == []
+
+
+def test_a_second_picture_is_named_by_a_sample_or_a_path(
+    bundled: LoadedModel, coffee: Path
+) -> None:
+    for name in ("coffee", str(coffee)):
+        assert sample_or_file(name).sha256 == open_picture(coffee).sha256
+    with Lab(bundled) as lab, pytest.raises(PictureError, match="nowhere"):
+        lab.sync(Recipe((Step("forward", "features.8", "patch", {"picture": "nowhere.png"}),)))

@@ -1,0 +1,1 @@
+"""Lessons that teach hooks by running them."""

@@ -1,0 +1,92 @@
+"""The files of the Layers page: maps, feature vector, montage and statistics."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable
+from functools import partial
+from pathlib import PureWindowsPath
+from typing import TYPE_CHECKING
+
+import numpy as np
+import streamlit as st
+
+from interp import export
+from interp.ui.channel_grid import PAGE
+
+if TYPE_CHECKING:
+    from interp.inspection.channels import ChannelMaps, Order
+    from interp.inspection.statistics import Statistics
+
+_VECTOR = "One number a channel: its mean over all places, and its contribution."
+_CSV = "The numbers of every layer and call, as the tree has them."
+
+
+def downloads(maps: ChannelMaps, measured: Statistics, order: Order, shared: bool) -> None:
+    """The files; each is made when it is asked for, and none reruns the page."""
+    stem = export.safe_stem(
+        PureWindowsPath(maps.frame.picture.name).stem,
+        maps.frame.model_name,
+        "" if maps.frame.source != "untrained" else "untrained",
+        maps.layer,
+    )
+    shown = min(maps.count, PAGE)
+    montage = partial(montage_png, maps, order, shown, shared)
+    files: list[tuple[str, str, str, Callable[[], bytes], str]] = [
+        ("All maps", ".npz", "application/zip", maps.npz_bytes, "Every number of this layer."),
+        ("Features", ".features.npz", "application/zip", partial(vector_npz, maps), _VECTOR),
+        ("Statistics", ".statistics.csv", "text/csv", partial(statistics_csv, measured), _CSV),
+    ]
+    if maps.maps[0].size > 1:
+        what = f"The first {shown} channels by {order}, as drawn above."
+        files.insert(0, ("Montage", ".montage.png", "image/png", montage, what))
+    st.markdown("**Take it away**")
+    for place, (label, suffix, mime, make, what) in zip(st.columns(4), files, strict=False):
+        place.download_button(
+            label,
+            make,
+            file_name=stem + suffix,
+            mime=mime,
+            key=f"download {label}",
+            help=what,
+            on_click="ignore",
+            width="stretch",
+        )
+
+
+def montage_png(maps: ChannelMaps, order: Order, count: int, shared: bool) -> bytes:
+    """The first channels of an order as one PNG."""
+    encoded = io.BytesIO()
+    maps.montage(order, count, shared).save(encoded, "PNG")
+    return encoded.getvalue()
+
+
+def vector_npz(maps: ChannelMaps) -> bytes:
+    """The feature vector of a layer.
+
+    Returns
+    -------
+    NPZ with `features` (C,), the mean of each channel over its places, `contribution` (C,) and,
+    where there are some, `tokens` (n, C), all float32.
+    """
+    arrays = {"features": maps.mean, "contribution": maps.contribution}
+    if maps.tokens is not None:
+        arrays["tokens"] = maps.tokens
+    encoded = io.BytesIO()
+    np.savez_compressed(encoded, **arrays)  # type: ignore[arg-type]
+    return encoded.getvalue()
+
+
+def statistics_csv(measured: Statistics) -> bytes:
+    """A line for every call of every layer, in running order."""
+    text = io.StringIO()
+    names = ["path", "call", "shape", "mean", "std", "zeros", "largest", "norm"]
+    names += ["channels", "dead"]
+    writer = csv.writer(text)
+    writer.writerow(names)
+    for row in measured.rows:
+        cells = {name: getattr(row, name) for name in names}
+        cells["shape"] = "x".join(map(str, row.shape))
+        writer.writerow(["" if cells[name] is None else cells[name] for name in names])
+    return text.getvalue().encode("utf-8")
