@@ -15,8 +15,19 @@ if TYPE_CHECKING:
         predict,
     )
     from interp.hooks.capture import Capture, capture
+    from interp.hooks.lab import Lab
     from interp.hooks.ledger import FoundHook, HookEvent, HookLedger, HookRecord, audit
+    from interp.hooks.recipe import Recipe
+    from interp.hooks.script import script
     from interp.hooks.session import HookSession
+    from interp.hooks.steps import Step
+    from interp.inspection.attention import Attention, attention
+    from interp.inspection.channels import ChannelMaps, channel_maps
+    from interp.inspection.experiment import Experiment, run_experiment
+    from interp.inspection.operations import Operations, operations
+    from interp.inspection.statistics import Statistics, dead_units, statistics
+    from interp.inspection.sweep import Sweep, sweep
+    from interp.inspection.travel import Travel, travel
     from interp.models.layers import LayerInfo, list_layers
     from interp.models.loading import LoadedModel, load_model
     from interp.picture import Picture, open_picture, sample_pictures
@@ -32,38 +43,109 @@ _HOME = {
         "list_methods",
         "predict",
     ),
-    "hooks.capture": ("Capture", "capture"),
-    "hooks.ledger": ("FoundHook", "HookEvent", "HookLedger", "HookRecord", "audit"),
+    "hooks.capture": (
+        "Capture",
+        "capture",
+    ),
+    "hooks.lab": ("Lab",),
+    "hooks.ledger": (
+        "FoundHook",
+        "HookEvent",
+        "HookLedger",
+        "HookRecord",
+        "audit",
+    ),
+    "hooks.recipe": ("Recipe",),
+    "hooks.script": ("script",),
     "hooks.session": ("HookSession",),
-    "models.layers": ("LayerInfo", "list_layers"),
-    "models.loading": ("LoadedModel", "load_model"),
-    "picture": ("Picture", "open_picture", "sample_pictures"),
+    "hooks.steps": ("Step",),
+    "inspection.attention": (
+        "Attention",
+        "attention",
+    ),
+    "inspection.channels": (
+        "ChannelMaps",
+        "channel_maps",
+    ),
+    "inspection.experiment": (
+        "Experiment",
+        "run_experiment",
+    ),
+    "inspection.operations": (
+        "Operations",
+        "operations",
+    ),
+    "inspection.statistics": (
+        "Statistics",
+        "dead_units",
+        "statistics",
+    ),
+    "inspection.sweep": (
+        "Sweep",
+        "sweep",
+    ),
+    "inspection.travel": (
+        "Travel",
+        "travel",
+    ),
+    "models.layers": (
+        "LayerInfo",
+        "list_layers",
+    ),
+    "models.loading": (
+        "LoadedModel",
+        "load_model",
+    ),
+    "picture": (
+        "Picture",
+        "open_picture",
+        "sample_pictures",
+    ),
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
 __all__ = [
+    "Attention",
     "Attribution",
     "Capture",
+    "ChannelMaps",
+    "Experiment",
     "FoundHook",
     "HookEvent",
     "HookLedger",
     "HookRecord",
     "HookSession",
     "InterpError",
+    "Lab",
     "LayerInfo",
     "LoadedModel",
+    "Operations",
     "Picture",
     "Prediction",
+    "Recipe",
+    "Statistics",
+    "Step",
+    "Sweep",
+    "Travel",
+    "attention",
     "audit",
     "capture",
+    "channel_maps",
+    "dead_units",
     "explain",
     "explain_layers",
     "list_layers",
     "list_methods",
     "load_model",
     "open_picture",
+    "operations",
     "predict",
+    "run_experiment",
     "sample_pictures",
+    "script",
+    "statistics",
+    "sweep",
+    "travel",
 ]
 
 

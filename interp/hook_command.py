@@ -16,7 +16,7 @@ from interp.export import safe_stem, strict, write_together
 from interp.hooks.lab import Lab, sample_or_file
 from interp.hooks.recipe import Recipe
 from interp.hooks.script import script
-from interp.inspection.experiment import Change, Experiment, run
+from interp.inspection.experiment import Change, Experiment, run_experiment
 from interp.models.catalog import DEFAULT_MODEL
 from interp.models.loading import LoadedModel
 from interp.picture import Picture, open_picture, sample_pictures
@@ -54,7 +54,7 @@ def run_recipe(arguments: argparse.Namespace) -> int:
     try:
         picture = open_picture(arguments.picture)
         lab.sync(recipe, _picture_of(Path(arguments.recipe).parent))
-        experiment = run(lab, picture, arguments.target, arguments.fit)
+        experiment = run_experiment(lab, picture, arguments.target, arguments.fit)
     except PictureError as error:
         print(printable(str(error)), file=sys.stderr)
         return 1

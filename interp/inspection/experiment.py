@@ -97,7 +97,7 @@ class Experiment:
         }
 
 
-def run(
+def run_experiment(
     lab: Lab,
     picture: Picture,
     target: str | int | Target | None = None,

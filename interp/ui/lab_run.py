@@ -6,7 +6,7 @@ import streamlit as st
 
 from interp.errors import InterpError
 from interp.hooks.lab import Lab
-from interp.inspection.experiment import Experiment, run
+from interp.inspection.experiment import Experiment, run_experiment
 from interp.picture import Picture
 from interp.ui import lab_state, runs, state
 from interp.ui.state import View
@@ -70,7 +70,7 @@ def run_if_asked(view: View, lab: Lab, picture: Picture) -> None:
         return
     try:
         with working("Two passes: without your hooks and with them", height=320):
-            experiment = run(lab, picture, view.target, view.fit)
+            experiment = run_experiment(lab, picture, view.target, view.fit)
     except InterpError as error:
         st.session_state.pop(_ASKED, None)
         st.session_state.pop(_RESULT, None)

@@ -21,7 +21,7 @@ from interp.geometry import Preset
 from interp.hooks.lab import Lab
 from interp.hooks.ledger import HookLedger, audit
 from interp.hooks.recipe import Recipe, Step
-from interp.inspection.experiment import Experiment, run
+from interp.inspection.experiment import Experiment, run_experiment
 from interp.picture import Picture
 
 COLOUR = nets.picture(0.2, 0.4)
@@ -45,7 +45,7 @@ def lab_of(model: LoadedModel, *steps: Step, ledger: HookLedger | None = None) -
 def experiment(model: LoadedModel, *steps: Step, **options: Any) -> Experiment:
     lab = lab_of(model, *steps)
     try:
-        return run(lab, COLOUR, **options)
+        return run_experiment(lab, COLOUR, **options)
     finally:
         lab.close()
 
@@ -175,7 +175,7 @@ def test_watching_changes_not_one_bit(bundled: LoadedModel, coffee: Path) -> Non
         ),
     )
 
-    got = run(lab, open_picture(coffee))
+    got = run_experiment(lab, open_picture(coffee))
     lab.close()
 
     assert np.array_equal(got.before.logits, got.after.logits)
@@ -187,16 +187,16 @@ def test_without_hooks_the_sides_are_those_of_explain(bundled: LoadedModel, coff
     photo = open_picture(coffee)
     lab = Lab(bundled)
 
-    got = run(lab, photo, "espresso")
+    got = run_experiment(lab, photo, "espresso")
 
     ours, theirs = got.before.attribution, explain(bundled, photo, target="espresso")
     np.testing.assert_allclose(ours.map, theirs.map, atol=1e-6)
     assert (ours.layers, ours.target, ours.method) == (theirs.layers, theirs.target, "grad-cam")
     for side in (got.before, got.after):
         assert [p.index for p in side.predictions] == [p.index for p in predict(bundled, photo)]
-    again = run(lab, photo, "espresso")
+    again = run_experiment(lab, photo, "espresso")
     assert again.before is got.before
-    assert run(lab, photo, "espresso", fit="stretch").before is not got.before
+    assert run_experiment(lab, photo, "espresso", fit="stretch").before is not got.before
     lab.close()
 
 
@@ -205,7 +205,7 @@ def test_every_layer_that_ran_has_a_norm_in_running_order(
 ) -> None:
     lab = lab_of(bundled, Step("forward", "features.8", "zero"))
 
-    got = run(lab, open_picture(coffee))
+    got = run_experiment(lab, open_picture(coffee))
 
     ran = sorted((i for i in bundled.layers if i.calls), key=lambda info: info.order)
     for rows in (got.norms, got.gradient_norms):
@@ -231,7 +231,7 @@ def test_the_channel_that_gradient_times_activation_names_matters_most(
     def drop(channel: int) -> float:
         step = Step("forward", "features.8", "channels", {"which": str(channel)})
         lab.sync(Recipe((step,)), no_picture)
-        before, after = run(lab, photo, "espresso").changes[0].logits
+        before, after = run_experiment(lab, photo, "espresso").changes[0].logits
         return before - after
 
     lab = Lab(bundled)
@@ -246,17 +246,17 @@ def test_a_failing_hook_raises_and_leaves_the_lab_usable(plain: LoadedModel) -> 
     other = nets.picture(0.6, 0.2)
     patch = Step("forward", "act", "patch", {"picture": "other"})
     lab.sync(Recipe((patch,)), lambda name: other)
-    assert run(lab, COLOUR).after.logits.tolist() == pytest.approx([1.0, 0.2], abs=1e-6)
+    assert run_experiment(lab, COLOUR).after.logits.tolist() == pytest.approx([1.0, 0.2], abs=1e-6)
 
     lab.kept.clear()
     good = lab.workers[0].site._act
     lab.workers[0].site._act = lambda value, call: good(value[:, :1], call)
     with pytest.raises(HookError, match="has shape 1×2×4×4 and the one to replace 1×1×4×4"):
-        run(lab, COLOUR)
+        run_experiment(lab, COLOUR)
     lab.workers[0].site._act = good
 
     assert [found.path for found in audit(lab.session.module)] == ["act"]
-    assert run(lab, COLOUR).after.logits.tolist() == pytest.approx([1.0, 0.2], abs=1e-6)
+    assert run_experiment(lab, COLOUR).after.logits.tolist() == pytest.approx([1.0, 0.2], abs=1e-6)
     lab.close()
     assert audit(lab.session.module) == audit(plain.module) == []
 
@@ -265,12 +265,12 @@ def test_what_cannot_be_run_is_refused(plain: LoadedModel) -> None:
     lab = lab_of(plain, Step("forward", "act", "zero"))
 
     with pytest.raises(TargetError):
-        run(lab, COLOUR, "no such class")
+        run_experiment(lab, COLOUR, "no such class")
     with pytest.raises(PictureError):
-        run(lab, "coffee.png")  # type: ignore[arg-type]
+        run_experiment(lab, "coffee.png")  # type: ignore[arg-type]
     lab.close()
     with pytest.raises(HookError, match="closed"):
-        run(lab, COLOUR)
+        run_experiment(lab, COLOUR)
 
 
 def test_it_is_plain_values_for_json(plain: LoadedModel) -> None:
@@ -324,7 +324,7 @@ def test_three_hooks_on_other_families(
         Step("forward_pre", path, "scale", {"factor": 1.5}),
     )
 
-    got = run(lab, picture_of_noise(side))
+    got = run_experiment(lab, picture_of_noise(side))
 
     assert np.isfinite(got.after.logits).all()
     assert not np.array_equal(got.before.logits, got.after.logits)
