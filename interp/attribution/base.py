@@ -177,6 +177,13 @@ class Attribution:
     signed: bool
     seed: int | None = None
 
+    def __repr__(self) -> str:
+        rows, columns = self.map.shape
+        return (
+            f"<Attribution {self.method} of {self.target.label} at {' + '.join(self.layers)} of "
+            f"{self.model_name}, {rows} × {columns}, {self.map.min():.4g} to {self.map.max():.4g}>"
+        )
+
     def on_picture(self) -> npt.NDArray[np.float32]:
         """The map on the original picture: float32 (H, W), NaN where the model saw nothing."""
         return self.geometry.on_picture(self.map)

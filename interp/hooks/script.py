@@ -3,16 +3,19 @@
 import ast
 import re
 
+from interp.errors import PictureError
+from interp.geometry import FITS, Fit
 from interp.hooks.places import Place, find_places
 from interp.hooks.recipe import Recipe, check
-from interp.hooks.script_hooks import Written, hooks_function
+from interp.hooks.script_hooks import Written, comment, hooks_function
 from interp.hooks.script_loading import constants, imports, load_input, load_net, names
 from interp.hooks.steps import channel_axis
 from interp.models.loading import LoadedModel
+from interp.targets import Target, parse_target
 
 _RUN = '''\
 def run(net, x, add=None, target=None):
-    """Logits, the gradient of the target's logit at the input, and the target."""
+    """Logits, the gradient of the target's score at the input, and the target."""
     net.zero_grad()
     x = x.detach().clone().requires_grad_()
     handles = add(net) if add else []
@@ -20,7 +23,7 @@ def run(net, x, add=None, target=None):
         logits = net(x)
         target = int(logits[0].argmax()) if target is None else target
         if logits.requires_grad:  # a constant in its place has no gradient
-            logits[0, target].backward()
+SCORE
     finally:
         for handle in handles:
             handle.remove()
@@ -36,12 +39,19 @@ def show(title, logits, names):
 '''
 
 
-def script(recipe: Recipe, model: LoadedModel, picture_name: str) -> str:
+def script(
+    recipe: Recipe,
+    model: LoadedModel,
+    picture_name: str,
+    *,
+    target: str | int | Target | None = "",
+    fit: Fit = "crop",
+) -> str:
     """The plain PyTorch script that does what the recipe's enabled steps do.
 
     It needs torch, torchvision and Pillow; for the bundled model and for weights from a file also
     this package, which knows how to load them. It prints the five best classes before and after
-    and sets `before`, `after` (logits) and `gradient` (of the target's logit at the input).
+    and sets `before`, `after` (logits) and `gradient` (of the target's score at the input).
 
     Parameters
     ----------
@@ -49,6 +59,9 @@ def script(recipe: Recipe, model: LoadedModel, picture_name: str) -> str:
     model : LoadedModel
     picture_name : str
         The picture's file, as the script is to open it.
+    target : str, int, Target or None
+        As `parse_target` takes it; by default the class that is best without hooks.
+    fit : "crop", "stretch" or "letterbox"
 
     Returns
     -------
@@ -59,7 +72,14 @@ def script(recipe: Recipe, model: LoadedModel, picture_name: str) -> str:
     ------
     HookError, LayerError
         If a step cannot work on the model.
+    TargetError
+        If the model has no such class.
+    PictureError
+        If there is no such fit.
     """
+    if fit not in FITS:
+        raise PictureError(f"there is no fit {fit!r}: choose {', '.join(FITS)}")
+    wanted = parse_target(target, model.categories)
     hooks = _written(recipe, model)
     patches = [hook for hook in hooks if hook.step.action == "patch"]
     seconds = list(dict.fromkeys(hook.step.values["picture"] for hook in patches))
@@ -68,10 +88,10 @@ def script(recipe: Recipe, model: LoadedModel, picture_name: str) -> str:
     title = re.sub(r'[\\"]|[^\x20-\uffff]', "?", model.spec.title)
     parts = [
         [f'"""Hooks on {title}, in plain PyTorch."""'],
-        imports(model, counts=counts),
-        constants(model, picture_name, seconds),
+        imports(model, fit, counts=counts),
+        [*constants(model, picture_name, seconds), *_target(wanted)],
         load_net(model, in_place=not backward),
-        load_input(model),
+        load_input(model, fit),
         hooks_function(
             "add_hooks",
             "Put every hook on; a handle takes one off.",
@@ -85,7 +105,7 @@ def script(recipe: Recipe, model: LoadedModel, picture_name: str) -> str:
         parts.append(
             hooks_function(f"look_at_{number}", about, there, given="net, donors", look=True)
         )
-    parts += [_run(model), _main(model, len(seconds))]
+    parts += [_run(model, wanted), _main(model, len(seconds))]
     top, *rest = ("\n".join(part).rstrip("\n") for part in parts)
     source = "\n\n".join([top, *rest[:2]]) + "\n\n\n" + "\n\n\n".join(rest[2:]) + "\n"
     ast.parse(source)  # a path or a name must not end what it stands in
@@ -111,9 +131,17 @@ def _written(recipe: Recipe, model: LoadedModel) -> list[Written]:
     ]
 
 
-def _run(model: LoadedModel) -> list[str]:
-    source = _RUN
-    if len(model.categories) == 1:
+def _target(target: Target) -> list[str]:
+    if target.index is None:
+        return ["TARGET = None  # the class that is best without hooks"]
+    return [*comment(f"The gradient is of {target.label}."), f"TARGET = {target.index}"]
+
+
+def _run(model: LoadedModel, target: Target) -> list[str]:
+    one_logit = len(model.categories) == 1
+    lines = (" " * 12 + line for line in _backward(target, one_logit))
+    source = _RUN.replace("SCORE", "\n".join(lines))
+    if one_logit:
         two = "torch.cat([-logits, logits], dim=1)  # one logit stands for two classes"
         source = source.replace(
             "        logits = net(x)\n", f"        logits = net(x)\n        logits = {two}\n"
@@ -121,11 +149,23 @@ def _run(model: LoadedModel) -> list[str]:
     return source.rstrip("\n").split("\n")
 
 
+def _backward(target: Target, one_logit: bool) -> list[str]:
+    """Lines that take the gradient of what `Target.score` gives."""
+    lines, name = [], "logits"
+    if target.scale != "logit":
+        logs = "torch.nn.functional.logsigmoid(logits)" if one_logit else "logits.log_softmax(1)"
+        lines.append(f"scores = {logs}{'.exp()' if target.scale == 'prob' else ''}")
+        name = "scores"
+    if target.against is None:
+        return [*lines, f"{name}[0, target].backward()"]
+    return [*lines, f"({name}[0, target] - {name}[0, {target.against}]).backward()"]
+
+
 def _main(model: LoadedModel, seconds: int) -> list[str]:
     lines = [
         "def main():",
         "    net, x = load_net(), load_input(PICTURE)",
-        "    before, _, target = run(net, x)",
+        "    before, _, target = run(net, x, target=TARGET)",
     ]
     if seconds:
         lines.append("    donors = {}  # what stands on another picture, by hook and call")

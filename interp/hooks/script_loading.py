@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import torch
 
+from interp.geometry import Fit
 from interp.models.catalog import DEFAULT_MODEL, build_arguments
 from interp.models.loading import LoadedModel
 from interp.picture import sample_pictures
@@ -23,16 +24,17 @@ def quoted(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 
-def imports(model: LoadedModel, *, counts: bool) -> list[str]:
+def imports(model: LoadedModel, fit: Fit, *, counts: bool) -> list[str]:
     """The import lines; `counts` where a hook counts its calls."""
     lines = ["import itertools", ""] if counts else []
     lines.append("import torch")
     if _by_interp(model):
-        return [*lines, "", "from interp import load_model, open_picture"]
+        why = "# Loads the net, its weights and the picture: run this from Hookscope's folder."
+        return [*lines, "", why, "from interp import load_model, open_picture"]
     if model.source != "module":
         lines.append("import torchvision")
     lines.append("from PIL import Image, ImageOps")
-    if model.source in ("untrained", "module"):
+    if not _by_entry(model, fit):
         lines.append("from torchvision import transforms")
     return lines
 
@@ -81,24 +83,45 @@ def load_net(model: LoadedModel, *, in_place: bool) -> list[str]:
     return [*lines, "    return net.eval()"]
 
 
-def load_input(model: LoadedModel) -> list[str]:
+def load_input(model: LoadedModel, fit: Fit) -> list[str]:
     """The function that opens a picture and brings it to the model's input."""
-    lines = ["def load_input(path):", '    """The middle of a picture, as the model takes it."""']
+    what = {
+        "crop": "The middle of a picture",
+        "stretch": "A whole picture, stretched to a square",
+        "letterbox": "A whole picture, padded to a square",
+    }[fit]
+    lines = ["def load_input(path):", f'    """{what}, as the model takes it."""']
     if _by_interp(model):
-        return [*lines, "    return MODEL.prepare(open_picture(path))"]
+        how = "" if fit == "crop" else f', "{fit}"'
+        return [*lines, f"    return MODEL.prepare(open_picture(path){how})"]
     lines.append('    image = ImageOps.exif_transpose(Image.open(path)).convert("RGB")')
-    if model.source not in ("untrained", "module"):
+    if _by_entry(model, fit):
         return [*lines, f"    return {_entry(model)}.transforms()(image)[None]"]
-    preset = model.preset
+    side, preset = model.preset.crop_size, model.preset
+    size, pad = f"{preset.resize_size}", ""
+    if fit == "stretch":
+        size = f"({side}, {side})"
+    elif fit == "letterbox":
+        size, pad = "(height, width)", "transforms.Pad((left, top, right, bottom)),"
+        lines += [
+            "    longest = max(image.size)",
+            f"    width, height = (max(1, round(n * {side} / longest)) for n in image.size)",
+            f"    left, top = ({side} - width) // 2, ({side} - height) // 2",
+            f"    right, bottom = {side} - width - left, {side} - height - top",
+        ]
     mode = f"transforms.InterpolationMode.{preset.interpolation.upper()}"
+    stages = [
+        f"transforms.Resize({size}, {mode}),",
+        f"transforms.CenterCrop({side})," if fit == "crop" else "",
+        "transforms.ToTensor(),",
+        f"transforms.Normalize({preset.mean}, {preset.std}),",
+        f"{pad}  # with zeros, which are now the mean colour" if pad else "",
+    ]
     return [
         *lines,
         "    prepare = transforms.Compose(",
         "        [",
-        f"            transforms.Resize({preset.resize_size}, {mode}),",
-        f"            transforms.CenterCrop({preset.crop_size}),",
-        "            transforms.ToTensor(),",
-        f"            transforms.Normalize({preset.mean}, {preset.std}),",
+        *(f"            {stage}" for stage in stages if stage),
         "        ]",
         "    )",
         "    return prepare(image)[None]",
@@ -108,7 +131,8 @@ def load_input(model: LoadedModel) -> list[str]:
 def names(model: LoadedModel) -> str:
     """Source for the names of the classes; an empty tuple where nobody but the caller has them."""
     if _by_interp(model):
-        return "MODEL.categories"
+        one = len(model.categories) == 1  # whose one logit stands for two classes
+        return '(f"not {MODEL.categories[0]}", *MODEL.categories)' if one else "MODEL.categories"
     if model.source in ("untrained", "module"):
         return "()"
     return f'{_entry(model)}.meta["categories"]'
@@ -116,6 +140,11 @@ def names(model: LoadedModel) -> str:
 
 def _by_interp(model: LoadedModel) -> bool:
     return model.source == "file" or model.spec.name == DEFAULT_MODEL
+
+
+def _by_entry(model: LoadedModel, fit: Fit) -> bool:
+    """Whether the transforms of published weights are what prepares a picture."""
+    return fit == "crop" and model.source not in ("untrained", "module")
 
 
 def _channels_last(model: LoadedModel) -> bool:

@@ -97,6 +97,7 @@ class ChannelMaps:
             If there is no such channel.
         """
         self._check(channel)
+        channel = int(channel)  # of an order they are NumPy's, which JSON does not take
         values = self.maps[channel]
         words = _flat(channel, values)
         return replace(

@@ -11,7 +11,7 @@ from interp.models.catalog import catalog
 from interp.models.loading import LoadedModel
 from interp.picture import Picture
 from interp.targets import Target, parse_target
-from interp.ui import cache, state
+from interp.ui import cache, lab_state, state
 from interp.ui.model_controls import choose_model, obtain_model
 from interp.ui.picker import Group, Option, pick
 from interp.ui.picture_controls import choose_frame, choose_picture
@@ -59,7 +59,20 @@ def sidebar(view: View) -> tuple[Picture, LoadedModel]:
         _choose_target(target or Target(), model, top)
     if target is None:
         st.stop()
+    with st.sidebar:
+        _hooks_elsewhere()
     return picture, model
+
+
+def _hooks_elsewhere() -> None:
+    """That hooks of the reader's are live, on a page where they do not act."""
+    lab = lab_state.live_lab()
+    live = len(lab.live) if lab else 0
+    if live and state.page() != lab_state.PAGE:
+        hooks = "1 hook of yours is" if live == 1 else f"{live} hooks of yours are"
+        st.caption(
+            f":material/science: {hooks} live in the Hook lab, on its own copy of the model."
+        )
 
 
 def _models(view: View) -> list[tuple[str, dict[str, str]]]:

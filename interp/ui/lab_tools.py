@@ -18,16 +18,16 @@ def tabs(view: View, picture: Picture, model: LoadedModel, recipe: Recipe) -> No
     with sweep:
         channel_sweep(view, model, picture)
     with code:
-        _code(view, model, recipe)
+        _code(view, picture, model, recipe)
 
 
-def _code(view: View, model: LoadedModel, recipe: Recipe) -> None:
+def _code(view: View, picture: Picture, model: LoadedModel, recipe: Recipe) -> None:
     """The recipe as a script of plain PyTorch, to copy or to download."""
     if not any(step.enabled for step in recipe.steps):
         st.caption("Add a hook, and the PyTorch script that does the same stands here.")
         return
     try:
-        text = script(recipe, model, view.picture, target=view.target, fit=view.fit)
+        text = script(recipe, model, picture.name, target=view.target, fit=view.fit)
     except InterpError as error:
         st.caption(f"No script yet: {plain(str(error))}.")
         return

@@ -1,7 +1,8 @@
 """`make zoo`: every hook on every module of every classifier of the catalogue.
 
 Each model is built with random weights, hooked on all its modules in both directions, run once,
-explained once, and freed. Arguments are the names of models to take instead of all.
+explained once, looked into and intervened in (see `zoo_core`), and freed. Arguments are the names
+of models to take instead of all.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn.modules.module import register_module_forward_hook
+from zoo_core import core_problems
 
 import interp
 from interp.models.catalog import catalog
@@ -48,7 +50,7 @@ class ZooResult:
     problems: tuple[str, ...]
 
 
-def check(name: str, picture: Picture | None = None) -> ZooResult:
+def check(name: str, picture: Picture | None = None, *, core: bool = True) -> ZooResult:
     """Build, hook, run and explain one model with random weights.
 
     Parameters
@@ -57,10 +59,13 @@ def check(name: str, picture: Picture | None = None) -> ZooResult:
         A model of the catalogue.
     picture
         What it is shown; a sample picture by default.
+    core
+        Whether to look into it and intervene too.
     """
     torch.manual_seed(0)
     picture = picture or open_picture(sample_pictures()["chelsea"])
     model = interp.load_model(name, weights="none", device="cpu")
+    _let_heads_answer(model.module)
     shown = model.prepare(picture).requires_grad_()
 
     with _calls(model.module) as calls:
@@ -77,6 +82,8 @@ def check(name: str, picture: Picture | None = None) -> ZooResult:
     explained = interp.explain(model, picture)
     if not np.isfinite(explained.map).all():
         problems.append(f"the map at {explained.layers[0]} is not finite")
+    if core:
+        problems += core_problems(model, picture, plain, calls)
     for which, module in (("the model", model.module), ("the copy", session.module)):
         problems += [
             f"{which} keeps a {left.kind} hook on {left.path}" for left in interp.audit(module)
@@ -89,6 +96,13 @@ def check(name: str, picture: Picture | None = None) -> ZooResult:
         layer=explained.layers[0],
         problems=tuple(problems),
     )
+
+
+def _let_heads_answer(module: nn.Module) -> None:
+    """Random weights for a head that begins with zeros, which gives no logits and no gradient."""
+    for part in module.modules():
+        if isinstance(part, nn.Linear) and not part.weight.any():
+            nn.init.trunc_normal_(part.weight, std=0.02)
 
 
 @contextmanager

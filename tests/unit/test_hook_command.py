@@ -92,11 +92,15 @@ def test_it_writes_two_pictures_and_the_numbers(
 def test_it_prints_the_script_and_runs_nothing(
     recipe: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert call("no such.png", "--recipe", recipe, "--code") == 0
+    aim = ("--target", "968-967", "--fit", "stretch")
+    assert call("no such.png", "--recipe", recipe, "--code", *aim) == 0
 
     out = capsys.readouterr().out
     compile(out, "hooks.py", "exec")
     assert 'PICTURE = "no such.png"' in out
+    assert "TARGET = 968\n" in out
+    assert "(logits[0, target] - logits[0, 967]).backward()" in out
+    assert 'MODEL.prepare(open_picture(path), "stretch")' in out
 
 
 def test_a_second_picture_is_found_by_name_or_beside_the_recipe(

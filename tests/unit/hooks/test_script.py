@@ -7,25 +7,28 @@ import contextlib
 import io
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from lab_nets import Nested, load
+from lab_nets import Nested, Plain, load
+from PIL import Image
 from torch import Tensor, nn
 
 from interp import LoadedModel, load_model, open_picture
-from interp.errors import HookError, LayerError
-from interp.geometry import Preset
+from interp.errors import HookError, LayerError, PictureError, TargetError
+from interp.geometry import FITS, Fit, Preset
 from interp.hooks.interventions import ACTIONS
 from interp.hooks.lab import Lab
 from interp.hooks.ledger import KINDS, HookLedger
 from interp.hooks.passes import Pass
 from interp.hooks.recipe import Recipe, Step
 from interp.hooks.script import script
+from interp.models.catalog import get_spec
 from interp.picture import Picture, sample_pictures
-from interp.targets import Target
+from interp.targets import find_logits, parse_target
 
 VALUES: dict[str, dict[str, Any]] = {
     "scale": {"factor": 1.7},
@@ -59,14 +62,21 @@ def sample(name: str) -> Picture:
     return open_picture(sample_pictures()[name])
 
 
-def by_lab(model: LoadedModel, steps: tuple[Step, ...], tensor: Tensor) -> tuple[Tensor, Any, Any]:
+def by_lab(
+    model: LoadedModel,
+    steps: tuple[Step, ...],
+    tensor: Tensor,
+    text: str = "",
+    fit: Fit = "crop",
+) -> tuple[Tensor, Any, Any]:
     """Logits, the gradient at the input, and those of the parameters with hooks."""
     lab = Lab(model)
     try:
         lab.sync(Recipe(steps), sample)
         with torch.no_grad():
-            target = Target(int(model.module(tensor)[0].argmax()))
-        with lab.running(HookLedger(), "crop", target):
+            logits, binary = find_logits(model.module(tensor))
+        target = parse_target(text, model.categories).resolve(logits, binary)
+        with lab.running(HookLedger(), fit, target):
             inputs: list[Tensor] = []
             lab.session.forward_pre("", lambda module, args: inputs.append(args[0]))
             run = Pass(lab.session, (), gradients=True, keep_inputs=False)
@@ -102,9 +112,10 @@ def close(ours: Tensor | None, theirs: Tensor | None) -> None:
     torch.testing.assert_close(ours, theirs, atol=1e-5 * max(peak, 1e-12), rtol=1e-5)
 
 
-def compare(model: LoadedModel, *steps: Step) -> str:
-    source = script(Recipe(steps), model, "coffee.png")
-    logits, gradient, _ = by_lab(model, steps, model.prepare(sample("coffee")))
+def compare(model: LoadedModel, *steps: Step, target: str = "", fit: Fit = "crop") -> str:
+    source = script(Recipe(steps), model, "coffee.png", target=target, fit=fit)
+    tensor = model.prepare(sample("coffee"), fit)
+    logits, gradient, _ = by_lab(model, steps, tensor, target, fit)
 
     space = executed(source)
 
@@ -124,6 +135,80 @@ def test_each_kind_and_action_on_a_torchvision_net(
     ast.parse(source)
     assert "from interp" not in source
     assert ".remove()" in source
+
+
+@pytest.mark.parametrize(
+    ("target", "fit"),
+    [
+        ("7", "crop"),
+        ("281-282", "stretch"),
+        ("281-282", "letterbox"),
+        ("281:prob", "letterbox"),
+        ("281-282:logprob", "crop"),
+        (":logprob", "stretch"),
+    ],
+)
+def test_the_target_and_the_fit(residual: LoadedModel, folder: Path, target: str, fit: Fit) -> None:
+    """The patched gradient too is that of the target, on a second picture prepared alike."""
+    steps = (
+        Step("full_backward", "layer3.0.conv2", "patch", VALUES["patch"]),
+        Step("forward", "layer2.0.bn2", "scale", {"factor": 1.7}),
+    )
+
+    compare(residual, *steps, target=target, fit=fit)
+
+
+@pytest.mark.parametrize(("target", "fit"), [("967-968:prob", "stretch"), ("967", "letterbox")])
+def test_the_target_and_the_fit_of_the_bundled_model(
+    bundled: LoadedModel, folder: Path, target: str, fit: Fit
+) -> None:
+    source = compare(bundled, Step("forward", "features.4", "negate"), target=target, fit=fit)
+
+    assert "# The gradient is of espresso (967)" in source
+
+
+@pytest.mark.parametrize("target", ["", "0:prob", "1-0:logprob"])
+def test_one_logit_for_two_classes(folder: Path, target: str) -> None:
+    class One(Plain):
+        def forward(self, x: Tensor) -> Tensor:
+            return 3 * super().forward(x)[:, :1]
+
+    step, model = Step("forward", "act", "scale", {"factor": 2.0}), load(One())
+    source = script(Recipe((step,)), model, "coffee.png", target=target)
+    space: dict[str, Any] = {"__name__": "hooks", "mine": One()}
+    exec(compile(source.replace("net = None", "net = mine"), "hooks.py", "exec"), space)
+
+    before, after, gradient = space["main"]()
+
+    x = model.prepare(sample("coffee"))
+    logits, ours, _ = by_lab(model, (step,), x, target)
+    torch.testing.assert_close(after, logits)
+    torch.testing.assert_close(before, find_logits(model.module(x))[0])
+    close(gradient, ours)
+
+
+@pytest.mark.parametrize("source", ["untrained", "on disk"])
+@pytest.mark.parametrize("fit", FITS)
+@pytest.mark.parametrize(("name", "side", "resize"), [("resnet18", 224, 256), ("swin_t", 75, 90)])
+def test_the_input_is_the_models_own(
+    tmp_path: Path, source: Any, fit: Fit, name: str, side: int, resize: int
+) -> None:
+    """As published weights prepare it, and spelled out; wide, tall and thin pictures."""
+    spec = get_spec(name)
+    preset = replace(spec.default.preset, crop_size=side, resize_size=resize)
+    if source == "on disk":
+        preset = spec.default.preset
+    categories, device = spec.default.categories, torch.device("cpu")
+    net = nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten())  # only its input is looked at
+    model = LoadedModel(net, spec, spec.default.name, source, categories, device, preset)
+    space: dict[str, Any] = {"__name__": "hooks"}
+    exec(script(Recipe(), model, "coffee.png", fit=fit), space)
+
+    for number, size in enumerate([(61, 40), (40, 61), (150, 3), (300, 301)]):
+        path = tmp_path / f"{number}.png"
+        noise = torch.randint(0, 256, (*size, 3), dtype=torch.uint8).numpy()
+        Image.fromarray(noise).save(path)
+        assert torch.equal(space["load_input"](path), model.prepare(open_picture(path), fit))
 
 
 @pytest.mark.parametrize("action", ["channels", "patch"])
@@ -228,7 +313,8 @@ def test_steps_that_are_off_are_left_out(residual: LoadedModel) -> None:
     "name", ['a".png', "a\\.png", "a\nimport os", "é ☕.png", "'''", '"""', "{x}"]
 )
 def test_no_name_ends_the_text_it_stands_in(residual: LoadedModel, name: str) -> None:
-    step = Step("forward", "layer2.0.bn2", "patch", {"picture": name})
+    second = name.replace("\n", " ")  # a step takes one line
+    step = Step("forward", "layer2.0.bn2", "patch", {"picture": second})
 
     tree = ast.parse(script(Recipe((step,)), residual, name))
 
@@ -237,7 +323,7 @@ def test_no_name_ends_the_text_it_stands_in(residual: LoadedModel, name: str) ->
         for node in tree.body
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant)
     ]
-    assert values == [name, name]
+    assert values == [name, second, None]  # the last is the target
 
 
 def test_a_recipe_that_does_not_fit_is_refused(residual: LoadedModel) -> None:
@@ -245,3 +331,11 @@ def test_a_recipe_that_does_not_fit_is_refused(residual: LoadedModel) -> None:
         script(Recipe((Step("forward", "nowhere"),)), residual, "coffee.png")
     with pytest.raises(HookError):
         script(Recipe((Step("forward", "fc", "patch"),)), residual, "coffee.png")
+
+
+def test_a_class_or_a_fit_that_is_not_there_is_refused(residual: LoadedModel) -> None:
+    with pytest.raises(TargetError):
+        script(Recipe(), residual, "coffee.png", target="1000")
+    unknown: Any = "zoom"
+    with pytest.raises(PictureError, match="no fit 'zoom'"):
+        script(Recipe(), residual, "coffee.png", fit=unknown)
