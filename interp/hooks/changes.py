@@ -1,6 +1,7 @@
 """The changes that take more than one expression, and how sentences and scripts put them."""
 
 import re
+import textwrap
 
 import torch
 from torch import Tensor
@@ -67,6 +68,7 @@ def channel_words(values: Values) -> str:
     """«silences channel 4 of {it}»."""
     which = ", ".join(part.strip() for part in values["which"].split(","))
     which = re.sub(r"[{}]", "?", which)
+    which = textwrap.shorten(which, 120, placeholder=" …")
     noun = "channel" if re.fullmatch(r"\d+", which) else "channels"
     if values["to"] == "zero":
         return f"silences {noun} {which} of {{it}}"

@@ -2,6 +2,7 @@
 
 import math
 import re
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -9,6 +10,7 @@ from typing import Any, Literal
 from interp.errors import HookError
 
 Values = Mapping[str, Any]
+_SHOWN = 80  # characters of a text that an error repeats
 OptionKind = Literal["number", "integer", "channels", "choice", "picture"]
 
 
@@ -48,9 +50,8 @@ def complete(action: str, options: Sequence[Option], values: Values) -> dict[str
 def _checked(action: str, option: Option, value: Any) -> Any:
     what = f"{option.name} of «{action}»"
     if option.kind in ("number", "integer"):
-        plain = isinstance(value, int | float) and not isinstance(value, bool)
-        if not plain or not math.isfinite(value):
-            raise HookError(f"{what} is {value!r}: give a finite number")
+        if not _is_finite(value):
+            raise HookError(f"{what} is {value!r:.40}: give a finite number")
         if option.kind == "integer" and value != int(value):
             raise HookError(f"{what} is {value!r}: give a whole number")
         low = -math.inf if option.low is None else option.low
@@ -60,9 +61,27 @@ def _checked(action: str, option: Option, value: Any) -> Any:
         return int(value) if option.kind == "integer" else float(value)
     if not isinstance(value, str):
         raise HookError(f"{what} is {value!r}: give a text")
+    if not is_one_line(value):
+        raise HookError(f"{what} holds a line break or a control character: take it out")
     if option.choices and value not in option.choices:
         raise HookError(f"{what} is «{value}»: give {' or '.join(option.choices)}")
     return value
+
+
+def _is_finite(value: Any) -> bool:
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return False
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # a whole number beyond the largest float
+        return False
+
+
+def is_one_line(text: str) -> bool:
+    """Whether a text can stand in a sentence: no line break and no control character."""
+    return text.isprintable() or not any(
+        unicodedata.category(one) in ("Cc", "Cs", "Zl", "Zp") for one in text
+    )
 
 
 def parse_channels(text: str, count: int) -> tuple[int, ...]:
@@ -89,7 +108,8 @@ def parse_channels(text: str, count: int) -> tuple[int, ...]:
     for part in text.replace("–", "-").split(","):
         match = re.fullmatch(r"\s*(\d{1,9})\s*(?:-\s*(\d{1,9})\s*)?", part, re.ASCII)
         if match is None:
-            raise HookError(f"channels «{text}» cannot be read: write them as in 4 or 0-15, 20")
+            shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+            raise HookError(f"channels «{shown}» cannot be read: write them as in 4 or 0-15, 20")
         low = int(match[1])
         high = low if match[2] is None else int(match[2])
         if low > high:

@@ -104,7 +104,13 @@ def find_places(model: LoadedModel, paths: Iterable[str]) -> dict[str, Place]:
         return hook
 
     example = torch.zeros(1, 3, size, size, device=model.device, dtype=_dtype(model.module))
-    with torch.inference_mode(False), torch.no_grad(), session:
+    cuda = [example.device] if example.is_cuda else []
+    with (
+        torch.inference_mode(False),
+        torch.no_grad(),
+        torch.random.fork_rng(devices=cuda),
+        session,
+    ):
         for path in dict.fromkeys(paths):
             session.forward_pre(path, lambda *given: None, purpose="dry run", origin="engine")
             session.forward(path, note(path), with_kwargs=True, purpose="dry run", origin="engine")

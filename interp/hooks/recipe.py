@@ -2,16 +2,19 @@
 
 import json
 import secrets
+import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from interp.errors import HookError
+from interp.hooks.options import is_one_line
 from interp.hooks.steps import Step, cannot_change_logits, check
 
 __all__ = ["Recipe", "Step", "cannot_change_logits", "check"]
 
 VERSION = 1
+_LONGEST = 1000  # characters of a path, an id or another text
 
 
 @dataclass(frozen=True)
@@ -33,7 +36,7 @@ class Recipe:
             If there is a step with its id already.
         """
         if any(one.id == step.id for one in self.steps):
-            raise HookError(f"the recipe has a step «{step.id}» already: give this one another id")
+            raise _taken(step)
         return replace(self, steps=(*self.steps, step))
 
     def replace(self, step: Step) -> "Recipe":
@@ -89,15 +92,21 @@ class Recipe:
             ) from None
         if not isinstance(data, dict) or not isinstance(data.get("steps"), list):
             raise HookError('the recipe has no list «steps»: write {"recipe": 1, "steps": […]}')
-        if data.get("recipe", VERSION) != VERSION:
-            raise HookError(f"the recipe is of version {data['recipe']!r}: this reads {VERSION}")
-        recipe = Recipe(model=_typed(data, "model", str, "", "the recipe"))
+        version = data.get("recipe", VERSION)
+        if type(version) is not int or version != VERSION:
+            raise HookError(f"the recipe is of version {version!r}: this reads {VERSION}")
+        model = _typed(data, "model", str, "", "the recipe")
+        steps: dict[str, Step] = {}
         for number, entry in enumerate(data["steps"], 1):
             try:
-                recipe = recipe.add(_step(entry))
+                step = _step(entry)
+                if step.id in steps:
+                    raise _taken(step)
             except HookError as error:
-                raise HookError(f"step {number} of the recipe: {error}") from None
-        return recipe
+                why = textwrap.shorten(str(error), 300, placeholder=" …")
+                raise HookError(f"step {number} of the recipe: {why}") from None
+            steps[step.id] = step
+        return Recipe(tuple(steps.values()), model)
 
     def _place(self, id: str) -> int:
         for place, step in enumerate(self.steps):
@@ -105,6 +114,10 @@ class Recipe:
                 return place
         have = ", ".join(step.id for step in self.steps) or "none"
         raise HookError(f"the recipe has no step «{id}»: it has {have}")
+
+
+def _taken(step: Step) -> HookError:
+    return HookError(f"the recipe has a step «{step.id}» already: give this one another id")
 
 
 def _step(entry: Any) -> Step:
@@ -137,4 +150,9 @@ def _typed(data: Mapping[str, Any], name: str, kind: type, default: Any, whose: 
     value = data.get(name, default)
     if not isinstance(value, kind):
         raise HookError(f"«{name}» of {whose} is {value!r}: it has to be of type {kind.__name__}")
+    if isinstance(value, str) and not (len(value) <= _LONGEST and is_one_line(value)):
+        raise HookError(
+            f"«{name}» of {whose} is longer than {_LONGEST} characters, or holds a line break or a "
+            "control character: write it plainly"
+        )
     return value

@@ -28,7 +28,7 @@ from interp.models.loading import LoadedModel
 from interp.picture import Picture
 from interp.targets import Target, parse_target, probabilities
 
-__all__ = ["Change", "Experiment", "LayerNorm", "Side", "run"]
+__all__ = ["Change", "Experiment", "LayerNorm", "Side", "run_experiment"]
 
 
 @dataclass(frozen=True)

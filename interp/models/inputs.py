@@ -36,7 +36,12 @@ def input_table(module: nn.Module, example: Tensor) -> dict[str, tuple[InputInfo
         From the path of each module that ran to an entry for each of its calls.
     """
     found: dict[str, list[InputInfo]] = {}
-    with torch.inference_mode(False), torch.no_grad(), HookSession(module) as session:
+    with (
+        torch.inference_mode(False),
+        torch.no_grad(),
+        torch.random.fork_rng(devices=[example.device] if example.is_cuda else []),
+        HookSession(module) as session,
+    ):
         example = example.clone()
         trace = AxisTrace(example)
 

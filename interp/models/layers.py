@@ -150,7 +150,12 @@ def _instead(rows: dict[str, LayerInfo], path: str) -> str:
 def _dry_run(module: nn.Module, example: Tensor) -> tuple[dict[str, _Seen], int]:
     seen = {path: _Seen() for path, _ in module.named_modules()}
     finished = 0
-    with torch.inference_mode(False), torch.no_grad(), HookSession(module) as session:
+    with (
+        torch.inference_mode(False),
+        torch.no_grad(),
+        torch.random.fork_rng(devices=[example.device] if example.is_cuda else []),
+        HookSession(module) as session,
+    ):
         example = example.clone()
         trace = AxisTrace(example)
 

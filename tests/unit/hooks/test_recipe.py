@@ -121,6 +121,8 @@ def test_a_short_recipe_written_by_hand() -> None:
         ("[]", "no list «steps»"),
         ('{"steps": 1}', "no list «steps»"),
         ('{"recipe": 2, "steps": []}', "of version 2"),
+        ('{"recipe": true, "steps": []}', "of version True"),
+        ('{"model": "a\\nb", "steps": []}', "line break"),
         ('{"model": 1, "steps": []}', "«model» of the recipe is 1"),
         ('{"steps": [1]}', "step 1 of the recipe: 1 is no step"),
         ('{"steps": [{"path": "a"}]}', "«kind» is missing"),
@@ -135,6 +137,29 @@ def test_a_short_recipe_written_by_hand() -> None:
             "give a finite number",
         ),
         (
+            '{"steps": [{"kind": "forward", "path": "a", "action": "scale",'
+            f' "values": {{"factor": {"9" * 400}}}}}]}}',
+            "give a finite number",
+        ),
+        (
+            '{"steps": [{"kind": "forward", "path": "a", "action": "noise",'
+            f' "values": {{"seed": {"9" * 400}}}}}]}}',
+            "give a finite number",
+        ),
+        ('{"steps": [{"kind": "forward", "path": "a\\nb"}]}', "line break"),
+        ('{"steps": [{"kind": "forward", "path": "a\\ud800"}]}', "control character"),
+        (
+            json.dumps({"steps": [{"kind": "forward", "path": "a" * 5000}]}),
+            "longer than 1000 characters",
+        ),
+        (
+            '{"steps": [{"kind": "forward", "path": "a", "action": "patch",'
+            ' "values": {"picture": "a\\nb"}}]}',
+            "line break",
+        ),
+        ('{"steps": [{"kind": "forward", "path": "a", "x\\ny": 1}]}', "is no part of a step"),
+        (json.dumps({"steps": ["x" * 5000]}), "step 1 of the recipe"),
+        (
             json.dumps({"steps": [{"kind": "forward", "path": "a", "id": "x"}] * 2}),
             "step 2 of the recipe: the recipe has a step «x» already",
         ),
@@ -145,6 +170,24 @@ def test_a_text_that_is_no_recipe_is_refused_in_one_line(text: str, message: str
         Recipe.from_json(text)
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 400
+
+
+def test_a_name_with_a_narrow_space_or_an_emoji_is_taken() -> None:
+    name = "Screenshot at 3.04\u202fPM 👩‍🔬.png"
+    step = Step("forward", "a", "patch", {"picture": name})
+
+    assert Recipe.from_json(Recipe((step,)).to_json()).steps == (step,)
+
+
+def test_a_long_list_of_channels_is_cut_short_in_the_sentence() -> None:
+    which = ",".join(["0-3"] * 1000)
+
+    sentence = Step("forward", "a", "channels", {"which": which}).sentence()
+
+    assert sentence.startswith("A forward hook on a silences channels 0-3, 0-3, ")
+    assert sentence.endswith(" … of its output.")
+    assert len(sentence) < 200
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from lab_nets import Nested, load
+import torch
+from lab_nets import Nested, Plain, load
+from torch import Tensor
 from torchvision.models import VisionTransformer
 
 from interp import LoadedModel, load_model
@@ -36,3 +38,17 @@ def test_what_a_layer_is_given_is_what_the_one_before_returned(bundled: LoadedMo
     for before, after in (("features.3", "features.4"), ("features.7", "features.8")):
         assert bundled.inputs[after][0].shape == shapes[before]
     assert set(bundled.inputs) == {"", *(info.path for info in bundled.layers if info.calls)}
+
+
+class _Noisy(Plain):
+    def forward(self, x: Tensor) -> Tensor:
+        return super().forward(x) + 0 * torch.rand(1)
+
+
+def test_a_network_that_draws_numbers_leaves_the_random_state_alone() -> None:
+    model = load(_Noisy())
+    before = torch.get_rng_state()
+
+    assert "fc" in model.inputs
+
+    assert torch.equal(torch.get_rng_state(), before)

@@ -323,3 +323,14 @@ def test_the_table_is_made_once():
     model = untrained("resnet18")
     assert model.layers is model.layers
     assert list_layers(model) == list(model.layers)
+
+
+def test_a_network_that_draws_numbers_leaves_the_random_state_alone():
+    class Noisy(Small):
+        def forward(self, x):
+            return super().forward(x + 0.01 * torch.randn_like(x))
+
+    net = Noisy().eval()
+    before = torch.get_rng_state()
+    layer_table(net, torch.zeros(1, 3, 8, 8))
+    assert torch.equal(torch.get_rng_state(), before)
