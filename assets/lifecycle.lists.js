@@ -6,12 +6,15 @@ const FOREIGN =
   "The copies that this program hooks do not carry it, unless it makes a weight of the layer, and " +
   "it is left where it is: take it off where it was put on.";
 
+const BY = { user: "you", engine: "the program", lesson: "a lesson" };
+
 function listColumns() {
   const run = { key: "number", title: "run", width: 44, num: true, text: (r) => String(r.run.number) };
-  const origin = { key: "origin", title: "by", width: 70, text: (r) => r.origin };
+  const origin = { key: "origin", title: "by", width: 84, text: (r) => BY[r.origin] ?? r.origin };
   const events = eventColumns.map((each) =>
     each.key === "shapes" ? { ...each, text: (e) => e.shapes, node: (e) => pathText(e.shapes) } : each);
-  const kept = recordColumns(null).filter((each) => each.key !== "id");
+  const kept = recordColumns(null).filter((each) => each.key !== "id")
+    .map((each) => ({ ...each, width: { path: 186, purpose: 104 }[each.key] ?? each.width }));
   kept.splice(3, 0, origin);
   return {
     records: [run, ...kept],
@@ -40,7 +43,7 @@ function fillLive(life) {
     "li", "", mark(record.kind), element("span", "", labelOf(record.kind)),
     pathText(pathOf(record.path)), element("span", "grey", record.class_name),
     element("span", "", record.purpose),
-    element("span", "grey num", `${whole.format(record.fires)} fires · run ${record.run.number}`),
+    element("span", "grey num", `${whole.format(record.fires)} ${record.fires === 1 ? "fire" : "fires"} · run ${record.run.number}`),
     ...(record.run.removable ? [takeLive(life, record)] : []),
   ));
   life.find(".alive ul").replaceChildren(...items);
@@ -56,7 +59,7 @@ const CHIPS = {
   state: { of: (record) => stateOf(record), parts: (state) => [state] },
   origin: {
     of: (record) => record.origin,
-    parts: (origin) => [{ user: "by you", engine: "by the program" }[origin] ?? `by ${origin}`],
+    parts: (origin) => [`by ${BY[origin] ?? origin}`],
   },
 };
 

@@ -8,11 +8,18 @@ from interp.ui.waiting import first_screen
 
 with first_screen():
     from interp.errors import InterpError
-    from interp.ui import cache, gradients_choice, gradients_layer, gradients_runs, state
+    from interp.ui import (
+        cache,
+        gradients_choice,
+        gradients_files,
+        gradients_layer,
+        gradients_runs,
+        state,
+    )
     from interp.ui.controls import sidebar
     from interp.ui.gradients_chart import QUANTITIES, chart, headline, verdicts
     from interp.ui.hook_panel import hook_panel
-    from interp.ui.waiting import problem, working
+    from interp.ui.waiting import plain, problem, working
 
 view = state.current("gradients")
 picture, model = sidebar(view)
@@ -51,26 +58,29 @@ except InterpError as error:
 
 rows = first.travel.rows
 table = {info.path: info for info in model.layers}
-at = gradients_choice.layer_at(rows, table)
+at, elsewhere = gradients_choice.layer_at(view, rows, table)
 
 with st.container(key="result gradients"):
     headline(first, model)
     chart(compared, quantity, detail, at)
     verdicts(compared, detail)
+    gradients_files.download(compared)
 
 # Stacked by page.css where the window is narrow.
 with st.container(key="result"):
     st.markdown("#### One layer")
-    side, spread = st.columns([3, 5], gap="large")
+    side, spread = st.columns([2, 3], gap="large")
     with side:
         gradients_choice.choose_layer(rows, table, at)
+        if elsewhere:
+            st.caption(plain(elsewhere))
         gradients_layer.layer_head(table[at])
         gradients_layer.numbers(compared, at)
     with spread:
         try:
             with working(f"Looking at {at}", height=250):
                 values = gradients_runs.values_at(view, at, label, model, picture)
-            gradients_layer.histograms(values)
+            gradients_layer.histograms(values, first.name if compared[1:] else "")
         except InterpError as error:
             problem(error, [("Look at the recommended layer", {"at": ""})])
     gradients_layer.at_the_picture(first.travel)

@@ -162,7 +162,7 @@ def histogram(
     across = altair.Scale(domain=[float(edges[0]), float(edges[-1])], nice=False, zero=False)
     ticks = [10**power for power in range(math.ceil(math.log10(2 * tallest)))]
     axis = altair.Axis(format="~s", values=ticks) if log_count else altair.Axis(format="~s")
-    numbers = altair.Axis(format=".3~g", tickCount=5)
+    numbers = altair.Axis(format=".3~g", tickCount=5, labelFlush=True)
     tooltip = [
         altair.Tooltip("series:N", title="of"),
         altair.Tooltip("from:Q", format=".3~g"),
@@ -212,12 +212,15 @@ def scatter(
     ]
     axis = altair.Axis(format=".3~g", tickCount=6)
     across, up = (_around(row[name] for row in rows) for name in ("x", "y"))
+    place = {
+        "x": altair.X("x:Q", title=x_title, axis=axis, scale=across),
+        "y": altair.Y("y:Q", title=y_title, axis=axis, scale=up),
+    }
     chart: Chart = (
         chart_of(rows)
         .mark_circle(size=46, opacity=0.65, cursor="pointer" if on_pick else "default")
         .encode(
-            x=altair.X("x:Q", title=x_title, axis=axis, scale=across),
-            y=altair.Y("y:Q", title=y_title, axis=axis, scale=up),
+            **place,
             tooltip=[
                 altair.Tooltip("label:N", title=" "),
                 altair.Tooltip("x:Q", title=x_title, format=".3~g"),
@@ -228,8 +231,8 @@ def scatter(
     low, high = max(across.domain[0], up.domain[0]), min(across.domain[1], up.domain[1])
     if diagonal and low < high:
         ends = chart_of([{"x": low, "y": low}, {"x": high, "y": high}])
-        line = ends.mark_line(color=GUIDE, strokeWidth=1.5, strokeDash=[4, 4]).encode("x:Q", "y:Q")
-        chart = altair.layer(line, chart)
+        line = ends.mark_line(color=GUIDE, strokeWidth=1.5, strokeDash=[4, 4])
+        chart = altair.layer(line.encode(**place), chart)
     show(chart, key, alt, height, on_pick, "label", labels)
 
 

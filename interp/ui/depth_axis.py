@@ -28,6 +28,7 @@ def x(layers: Sequence[str], field: str = "place") -> altair.X:
         labelAlign="left",
         labelOverlap="greedy",
         labelBound=24,
+        labelLimit=180,
         labelSeparation=8,
         grid=True,
         gridDash=[1, 3],

@@ -140,12 +140,22 @@ def choose_layer(rows: Sequence[LayerGradient], table: Mapping[str, LayerInfo], 
     )
 
 
-def layer_at(rows: Sequence[LayerGradient], table: Mapping[str, LayerInfo]) -> str:
-    """The chosen layer, or else the recommended one, or the last."""
+def layer_at(
+    view: View, rows: Sequence[LayerGradient], table: Mapping[str, LayerInfo]
+) -> tuple[str, str]:
+    """The chosen layer, or else that of the other pages, the recommended one, or the last.
+
+    The second text says why it is not the one of the address; empty where it is.
+    """
     known = {row.path for row in rows}
     best = next((info.path for info in table.values() if info.recommended), "")
     chosen = state.choice("at")
-    return next((path for path in (chosen, best) if path in known), rows[-1].path)
+    shared = view.layer.partition("#")[0]
+    path = next((path for path in (chosen, shared, best) if path in known), rows[-1].path)
+    if chosen in ("", path):
+        return path, ""
+    why = "never runs in this model" if chosen in table else "is no layer of this model"
+    return path, f"«{chosen}» {why}: this is «{path}»."
 
 
 def _layer(row: LayerGradient, table: Mapping[str, LayerInfo]) -> Option:

@@ -5,15 +5,22 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import numpy.typing as npt
 import streamlit as st
+from PIL import Image
 
+from interp import render
+from interp.colours import Scale
 from interp.inspection.travel import LayerGradient, LayerValues, Travel
 from interp.models.layers import LayerInfo
 from interp.ui.charts import histogram
 from interp.ui.depth_axis import number
 from interp.ui.gradients_runs import Run
-from interp.ui.heatmap_view import heatmap_view
+from interp.ui.heatmap_view import describe, heatmap_view
 from interp.ui.layer_picker import shape_text
+from interp.ui.result import notes
 from interp.ui.waiting import plain
+
+BRIGHT = 99  # percentile that is white
+SIDE = 672  # px, at the least about that many a side
 
 
 def layer_head(info: LayerInfo) -> None:
@@ -26,19 +33,19 @@ def layer_head(info: LayerInfo) -> None:
 def numbers(compared: Sequence[Run], path: str) -> None:
     """What came back to the layer, a column a run, with the sentence on it."""
     rows = [run.travel.row(path) for run in compared]
-    named = [plain(run.name) if len(compared) > 1 else "" for run in compared]
-    lines = [["", *named], ["---", *("--:" for _ in compared)]]
+    lines = [["", *(plain(run.name) for run in compared)], ["---", *("--:" for _ in compared)]]
     for title, text in FACTS.items():
-        lines.append([title, *(f"`{text(row)}`" for row in rows)])
+        lines.append([title, *(f"`{_whole(text(row))}`" for row in rows)])
     st.markdown("\n".join(f"| {' | '.join(cells)} |" for cells in lines))
     for run, row in zip(compared, rows, strict=True):
         if sentence := run.travel.sentence(row):
-            whose = f"**{plain(run.name)}**: " if len(compared) > 1 else ""
-            st.warning(whose + sentence, icon=":material/warning:")
+            if len(compared) > 1:
+                sentence = f"**{plain(run.name)}**: {sentence[:1].lower()}{sentence[1:]}"
+            st.warning(sentence, icon=":material/warning:")
 
 
-def histograms(values: LayerValues) -> None:
-    """How the gradient and the output itself are spread."""
+def histograms(values: LayerValues, of: str) -> None:
+    """How the gradient and the output itself are spread; `of` names the run among several."""
     gradient, value = st.columns(2, gap="medium")
     for place, title, array, unit in (
         (gradient, "Gradient", values.gradient, "gradient (loss per unit)"),
@@ -54,14 +61,15 @@ def histograms(values: LayerValues) -> None:
                 log_count=True,
                 height=250,
             )
+    whose = f", {of}" if of else ""
     st.caption(
-        f"All {values.value.size:,} values of the layer's output and of the gradient there. The "
-        "counts are on a log axis, so that rare values are seen."
+        f"All {values.value.size:,} values of the layer's output and of the gradient there{whose}. "
+        "The counts are on a log axis, so that rare values are seen."
     )
 
 
 def at_the_picture(found: Travel) -> None:
-    """The gradient at the input beside the picture it belongs to."""
+    """The gradient at the input as a picture of its own, and on the picture it belongs to."""
     st.markdown("#### Where it ends: the picture")
     st.markdown(
         f"Which pixels *{plain(found.loss_name)}* is most sensitive to: at each pixel of the "
@@ -69,15 +77,38 @@ def at_the_picture(found: Travel) -> None:
         help="The saliency map of Simonyan, Vedaldi and Zisserman 2014. It has no sign: it says "
         "where a small change matters, not in which direction.",
     )
-    original, heat = st.columns(2, gap="large")
-    picture = found.input_gradient.picture
-    with original:
-        st.image(picture.image, width="stretch", alt=f"The picture {picture.name}")
-        st.caption("The picture itself.")
+    alone, heat = st.columns(2, gap="large")
+    with alone:
+        image, brightest = saliency(found.input_gradient.map)
+        st.image(
+            image,
+            width="stretch",
+            output_format="PNG",
+            alt=f"The gradient at the input in grey. {describe(found.input_gradient)}",
+        )
+        st.caption(
+            "The gradient alone, a square a pixel of the model's input: black is zero, white is "
+            f"{number(brightest)} and more, the {BRIGHT}th percentile. A few pixels are far above "
+            "the rest; on the scale up to the largest of them the others would be black."
+        )
     with heat:
         heatmap_view(found.input_gradient, key="heatmap")
-    for note in found.input_gradient.notes:
-        st.info(note, icon=":material/info:")
+    notes(found.input_gradient)
+
+
+def saliency(grid: npt.NDArray[np.float32]) -> tuple[Image.Image, float]:
+    """A map (h, w) without a sign in grey, and the value from which on it is white."""
+    known = grid[np.isfinite(grid)]
+    brightest = float(np.percentile(known, BRIGHT)) if known.size else 0.0
+    height, width = grid.shape
+    enlarged = max(1, round(SIDE / max(height, width)))
+    size = width * enlarged, height * enlarged
+    return render.heat_image(grid, Scale(0.0, brightest, False), size, "grey"), brightest
+
+
+def _whole(text: str) -> str:
+    """With true minus signs, at which a line does not break."""
+    return text.replace("-", "−")
 
 
 def _spread(array: npt.NDArray[np.float32]) -> str:

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 
 import streamlit as st
 
+from interp.errors import PictureError
 from interp.inspection.travel import LayerValues, Travel, layer_values, travel
 from interp.models.loading import LoadedModel
 from interp.picture import Picture, sample_pictures
@@ -36,7 +37,18 @@ def untrained_run(view: View, label: int | None, first: Run, picture: Picture) -
 def picture_runs(
     view: View, label: int | None, first: Run, model: LoadedModel, other: str
 ) -> tuple[Run, Run]:
-    """The first run, and the same score on another picture; both named by their pictures."""
+    """The first run, and the same score on another picture; both named by their pictures.
+
+    Raises
+    ------
+    PictureError
+        If the other picture is neither a sample nor one that was uploaded.
+    """
+    if other not in sample_pictures() and cache.uploads().get(other) is None:
+        raise PictureError(
+            f"the second picture «{other[:16]}» is not kept here: choose a sample, such as "
+            "chelsea, or upload it again"
+        )
     picture = cache.picture(other, 0)
     there = replace(view, picture=other, frame=0, target=_score(first, label))
     second = _travel(_key(there), label, model, picture)

@@ -66,7 +66,7 @@ def show_channels(
     _sentence(maps, model, channel)
     single = maps.maps[0].size == 1
     for note in maps.notes if single else maps.channel(channel).notes:
-        st.caption(plain(note))
+        st.caption(plain(note[:1].upper() + note[1:]))
     with st.container(key="channel"):
         _large(maps, channel, layer, model)
     downloads(maps, measured, order, shared)

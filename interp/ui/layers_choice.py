@@ -21,18 +21,19 @@ SECTION_TITLES: dict[Section, str] = {
     "operations": "Operations",
 }
 _OWNER = "layers: owner"
+_OF_MODEL = ("module", "channel", "head", "patch")
 
 
 def forget_former_model(view: View) -> None:
-    """Let go of a layer, a channel and a head that were chosen in another model.
+    """Let go of a layer, a channel, a head and a patch that were chosen in another model.
 
     The view does so with what all pages share; this page's own choices would be carried over.
     """
-    chosen = tuple(state.choice(name) for name in ("module", "channel", "head"))
+    chosen = tuple(state.choice(name) for name in _OF_MODEL)
     former, model = st.session_state.get(_OWNER, (chosen, view.model))
     st.session_state[_OWNER] = (chosen, view.model)
     if any(chosen) and chosen == former and model != view.model:
-        state.change(module="", channel="", head="")
+        state.change(**dict.fromkeys(_OF_MODEL, ""))
         st.rerun()
 
 
@@ -120,6 +121,8 @@ def ways_out() -> list[tuple[str, dict[str, str]]]:
         ways.insert(0, ("Show the channel that adds most", {"channel": ""}))
     if state.choice("head"):
         ways.insert(0, ("Show the last block", {"head": ""}))
+    if state.choice("patch"):
+        ways.insert(0, ("Look from the first token", {"patch": ""}))
     if state.choice("pictures"):
         ways.insert(0, ("Take the picture of the sidebar", {"pictures": ""}))
     return ways

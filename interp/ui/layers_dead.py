@@ -95,7 +95,7 @@ def _title(name: str) -> str:
 
 
 def _pictures(count: int) -> str:
-    return "this picture" if count == 1 else f"all {count} pictures"
+    return {1: "this picture", 2: "both pictures"}.get(count, f"all {count} pictures")
 
 
 def _sentence(rows: Sequence[DeadUnits], count: int) -> None:

@@ -16,6 +16,8 @@ from interp import export
 from interp.ui.channel_grid import PAGE
 
 if TYPE_CHECKING:
+    from interp.attribution.base import Attribution
+    from interp.inspection.attention import Attention
     from interp.inspection.channels import ChannelMaps, Order
     from interp.inspection.statistics import Statistics
 
@@ -25,12 +27,7 @@ _CSV = "The numbers of every layer and call, as the tree has them."
 
 def downloads(maps: ChannelMaps, measured: Statistics, order: Order, shared: bool) -> None:
     """The files; each is made when it is asked for, and none reruns the page."""
-    stem = export.safe_stem(
-        PureWindowsPath(maps.frame.picture.name).stem,
-        maps.frame.model_name,
-        "" if maps.frame.source != "untrained" else "untrained",
-        maps.layer,
-    )
+    stem = _stem(maps.frame, maps.layer)
     shown = min(maps.count, PAGE)
     montage = partial(montage_png, maps, order, shown, shared)
     files: list[tuple[str, str, str, Callable[[], bytes], str]] = [
@@ -53,6 +50,55 @@ def downloads(maps: ChannelMaps, measured: Statistics, order: Order, shared: boo
             on_click="ignore",
             width="stretch",
         )
+
+
+def attention_download(found: Attention) -> None:
+    """The weights of all blocks and heads as a file, made when it is asked for."""
+    count, heads, tokens, _ = found.weights.shape
+    st.markdown("**Take it away**")
+    st.download_button(
+        "Attention weights",
+        partial(attention_npz, found),
+        file_name=f"{_stem(found.frame, 'attention')}.npz",
+        mime="application/zip",
+        key="download attention",
+        help=f"{count} blocks × {heads} heads × {tokens} × {tokens} tokens, and the rollout.",
+        on_click="ignore",
+    )
+
+
+def attention_npz(found: Attention) -> bytes:
+    """The attention of every block and head.
+
+    Returns
+    -------
+    NPZ with `weights` (blocks, heads, T, T) and `rollout` (h, w), float32; `grid` (2,) and
+    `extra_tokens`, int64; `paths` (blocks,), and the texts `model`, `weights_name` and `picture`.
+    """
+    encoded = io.BytesIO()
+    # Not compressed: softmax weights hardly shrink, and the 22 MB of a ViT would take a second.
+    np.savez(
+        encoded,
+        weights=found.weights,
+        rollout=found.rollout(),
+        grid=np.array(found.grid),
+        extra_tokens=np.array(found.extra_tokens),
+        paths=np.array(found.paths),
+        model=np.array(found.frame.model_name),
+        weights_name=np.array(found.frame.weights),
+        picture=np.array(found.frame.picture.sha256),
+    )
+    return encoded.getvalue()
+
+
+def _stem(frame: Attribution, part: str) -> str:
+    """What the names of the files begin with: picture, model and the part of it."""
+    return export.safe_stem(
+        PureWindowsPath(frame.picture.name).stem,
+        frame.model_name,
+        "" if frame.source != "untrained" else "untrained",
+        part,
+    )
 
 
 def montage_png(maps: ChannelMaps, order: Order, count: int, shared: bool) -> bytes:

@@ -110,13 +110,16 @@ def test_an_untrained_model_offers_no_untrained_twin():
 def test_a_layer_of_the_address():
     at = open_page(at="features.3.0.block.0.0")
     assert "`features.3.0.block.0.0` :gray[Conv2d]" in text(at)
+    shown = text(open_page(at="features.99", layer="features.2.0"))
+    assert "«features.99» is no layer of this model: this is «features.2.0»." in shown
+    assert "`features.2.0` :gray[_LiteBlock]" in shown  # the one of the other pages
 
 
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
         ({"loss": "label", "label": "1000"}, "No class has the index 1000"),
-        ({"compare": "picture", "other": "nowhere"}, "The picture of this view is no longer kept"),
+        ({"compare": "picture", "other": "nowhere"}, "The second picture «nowhere» is not kept"),
     ],
 )
 def test_what_cannot_be_had_says_so_and_offers_a_way_out(parameters, message):

@@ -69,7 +69,7 @@ def test_each_section_says_what_it_shows(section: str, said: str) -> None:
 
 def test_dead_units_are_those_of_all_the_pictures() -> None:
     said = words(run(section="dead", layer="features.8.2", pictures="coffee,chelsea"))
-    assert "of 1,280** dead on all 2 pictures" in said
+    assert "of 1,280** dead on both pictures" in said
 
 
 @pytest.mark.parametrize(
@@ -104,3 +104,17 @@ def test_a_head_that_does_not_exist_is_said() -> None:
     assert "no attention head «12-0»" in app.error[0].value
     next(b for b in app.button if b.label == "Show the last block").click().run()
     assert "`encoder.layers.encoder_layer_11.self_attention`" in words(app)
+
+
+def test_a_patch_looks_instead_of_the_class_token() -> None:
+    app = run(model="vit_b_32", weights="none", section="attention", patch="7-0")
+    assert "no patch «7-0»" in app.error[0].value
+    next(b for b in app.button if b.label == "Look from the first token").click().run()
+    assert "how strongly the class token looks at each patch" in words(app)
+    assert not app.number_input
+    (source,) = [group for group in app.button_group if group.label == "Looking from"]
+    source.set_value("A patch").run()
+    assert "how strongly the patch in row 3, column 3 looks at each patch" in words(app)
+    app.number_input(key="token row").set_value(6).run()
+    assert app.query_params["patch"] == "6-3"
+    assert "in row 6, column 3" in words(app)

@@ -61,6 +61,14 @@ class Layers:
         self.idle()
         return self
 
+    def fits(self) -> None:
+        """Nothing is wider than the window and its main pane."""
+        wide = self.page.evaluate(
+            """[document.documentElement, document.querySelector("[data-testid=stMain]")]
+                .map((pane) => pane.scrollWidth - pane.clientWidth)"""
+        )
+        assert max(wide) <= 0
+
     def download(self, name: str) -> Download:
         with self.page.expect_download() as waiting:
             self.main.get_by_role("button", name=name, exact=True).click()

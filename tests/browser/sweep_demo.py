@@ -1,4 +1,4 @@
-"""Serves the channel sweep on the bundled model, slowed down so that a reader can stop it.
+"""Serves the channel sweep on the bundled model; `?slow=1` slows it so that a reader can stop it.
 
 Below it stand the sentences of the recipe and how many hooks the last sweep has live.
 """
@@ -16,7 +16,8 @@ SECONDS_A_BATCH = 0.12
 
 class SlowReplay(swept.Replay):
     def __call__(self, values):  # type: ignore[no-untyped-def]
-        time.sleep(SECONDS_A_BATCH)
+        if state.choice("slow"):
+            time.sleep(SECONDS_A_BATCH)
         return super().__call__(values)
 
 

@@ -31,6 +31,7 @@ def test_the_chart_is_drawn_with_words_and_marks_nothing_on_the_trained_net(
         histogram = app.main.locator(f".st-key-histogram-{name}")
         histogram.scroll_into_view_if_needed()
         expect(histogram.locator("svg.marks")).to_be_visible()
+    expect(app.main.get_by_role("img", name="The gradient at the input in grey")).to_be_visible()
     expect(app.hooks.locator(".counts")).to_contain_text("0 live · 0 foreign")
     assert app.overflow() == [0, 0, 0]
     # Streamlit itself asks for its health under the page's own address first.
@@ -46,15 +47,18 @@ def test_a_click_in_the_chart_chooses_the_layer_each_time_it_is_made(app: Gradie
     path = re.search(r"features\.\d\.\d", first)
     assert path is not None
     app.shows_layer(path[0])
-    app.search("at", "features.3.0.block.0.0")
+    app.search("at", "features.3.0.block.0.0")  # by the keyboard alone
     app.shows_layer("features.3.0.block.0.0")
+    expect(app.page).to_have_url(re.compile(r"at=features\.3\.0\.block\.0\.0"))
     app.click_chart(0.5)  # the same place again, which Streamlit must not take for the same choice
     app.shows_layer(path[0])
     assert app.picker("at").inner_text() == first
 
 
-def test_two_lines_and_the_sentence_on_each(app: Gradients) -> None:
+@pytest.mark.parametrize("page", [{"color_scheme": "dark", "width": 900}], indirect=True)
+def test_two_lines_and_the_sentence_on_each_in_a_narrow_dark_window(app: Gradients) -> None:
     app.open().choose("Untrained twin")
+    assert app.overflow() == [0, 0, 0]
     expect(app.lines()).to_have_count(2)
     expect(app.drawing).to_contain_text("untrained")
     expect(app.verdicts.nth(0)).to_contain_text("trained: no layer is marked")
@@ -75,17 +79,3 @@ def test_an_address_brings_the_view_back(app: Gradients) -> None:
     app.shows_layer("features.3")
     expect(app.drawing).to_contain_text("rocket")
     expect(app.picker("label")).to_contain_text("cup")
-
-
-def test_a_layer_by_the_keyboard_alone(app: Gradients) -> None:
-    app.open()
-    app.search("at", "features.2.1.block.0.0")
-    app.shows_layer("features.2.1.block.0.0")
-    expect(app.page).to_have_url(re.compile(r"at=features\.2\.1\.block\.0\.0"))
-
-
-@pytest.mark.parametrize("page", [{"color_scheme": "dark", "width": 900}], indirect=True)
-def test_it_fits_a_narrow_window_in_the_dark(app: Gradients) -> None:
-    app.open("?compare=untrained")
-    assert app.overflow() == [0, 0, 0]
-    expect(app.lines()).to_have_count(2)

@@ -20,7 +20,7 @@ def app(page: Page, serve: Any) -> Layers:
     return Layers(page, serve)
 
 
-def test_the_first_screen_shows_the_recommended_layer_and_its_first_channel(app: Layers) -> None:
+def test_the_first_screen_shows_the_recommended_layer_and_fits_its_window(app: Layers) -> None:
     app.open().at()
     expect(app.headline).to_contain_text("features.8.1 BatchNorm2d")
     chosen = app.tree.locator("[aria-selected=true]")
@@ -34,8 +34,10 @@ def test_the_first_screen_shows_the_recommended_layer_and_its_first_channel(app:
     expect(app.page.get_by_test_id("heatmap")).to_be_visible()
     expect(app.hooks.locator(".counts")).to_contain_text("2 registered · 2 removed · 0 live")
     assert all(tile.get_attribute("aria-label") for tile in app.tiles.all())
-    wide = app.page.evaluate("document.documentElement.scrollWidth - innerWidth")
-    assert wide <= 0
+    app.fits()
+    app.page.set_viewport_size({"width": 900, "height": 900})
+    expect(app.tiles).to_have_count(48)
+    app.fits()
 
 
 def test_a_layer_is_chosen_by_the_keyboard(app: Layers) -> None:
@@ -159,33 +161,34 @@ def test_the_files_hold_what_is_shown_and_none_reruns(app: Layers, tmp_path: Pat
     expect(app.line("features.8.2")).to_contain_text(f"{100 * zeros:.1f} %")
 
 
-def test_dead_units_on_several_pictures_are_fewer(app: Layers) -> None:
+def test_dead_units_and_operations_follow_pictures_bars_and_the_tree(app: Layers) -> None:
     app.open("?section=dead&layer=features.8.2")
     said = app.main.get_by_text(re.compile(r"^features\.8\.2: \d+ of 1,280 dead on"))
     expect(said).to_contain_text("dead on this picture")
     one = int(re.findall(r": (\d+) of", said.inner_text())[0])
-    app.page.goto(f"{app.url}/layers?section=dead&layer=features.8.2&pictures=coffee,chelsea")
-    expect(said).to_contain_text("dead on all 2 pictures")
+    app.main.get_by_role("combobox", name="Dead on all of these pictures").click()
+    app.page.get_by_role("option", name="chelsea").click()
+    app.page.keyboard.press("Escape")
+    app.at(section="dead", layer="features.8.2", pictures="coffee,chelsea")
+    expect(said).to_contain_text("dead on both pictures")
     assert 0 < int(re.findall(r": (\d+) of", said.inner_text())[0]) < one
     bars = app.main.get_by_test_id("stVegaLiteChart")
     bars.locator("[aria-label*='layer: features.6.3.block.1;']").last.click(force=True)
+    app.at(section="dead", layer="features.6.3.block.1", pictures="coffee,chelsea")
     expect(said).to_have_count(0)
-    expect(app.page).to_have_url(re.compile(r"layer=features\.6\.3\.block\.1(&|$)"))
     expect(app.tree.locator("[aria-selected=true]")).to_be_in_viewport()
-
-
-def test_operations_are_drawn_with_why_they_are_no_modules(app: Layers) -> None:
-    app.open("?section=operations&module=classifier.1")
-    expect(app.main.get_by_text("is one module and", exact=False)).to_contain_text("Linear")
+    app.section("Operations")
+    app.line("classifier.1").click()
+    why = app.main.get_by_text("is one module and", exact=False)
+    expect(why).to_contain_text("Linear is one module")
     graph = app.main.get_by_test_id("stGraphVizChart").locator("svg")
     expect(graph).to_contain_text("AddmmBackward0")
     expect(graph).to_contain_text("1 × 1000")
 
 
-def test_the_attention_of_a_vision_transformer(app: Layers) -> None:
-    app.open("?section=attention")
-    expect(app.main.get_by_text("has no attention that can be shown")).to_be_visible()
+def test_a_vision_transformer_has_attention_and_a_module_that_never_ran(app: Layers) -> None:
     app.open("?model=vit_b_16&weights=none&section=attention")
+    address = {"model": "vit_b_16", "weights": "none", "section": "attention"}
     heads = app.page.get_by_test_id("heads-heads")
     expect(heads.get_by_role("option")).to_have_count(12 * 13)
     expect(heads.get_by_role("option", selected=True)).to_have_attribute("data-value", "11-mean")
@@ -193,15 +196,18 @@ def test_the_attention_of_a_vision_transformer(app: Layers) -> None:
     app.page.keyboard.press("ArrowUp")
     app.page.keyboard.press("ArrowLeft")
     app.page.keyboard.press("Enter")
-    app.at(model="vit_b_16", weights="none", section="attention", head="10-11")
+    app.at(**address, head="10-11")
     expect(app.main.get_by_text("in head 11")).to_be_visible()
+    app.main.get_by_role("radio", name="A patch").click(force=True)
+    app.at(**address, head="10-11", patch="7-7")
+    expect(app.main.get_by_text("the patch in row 7, column 7 looks")).to_be_visible()
+    download = app.download("Attention weights")
+    assert download.suggested_filename == "coffee.vit_b_16.untrained.attention.npz"
+    assert np.load(download.path())["weights"].shape == (12, 12, 197, 197)
     heads.get_by_role("button", name="Rollout").click()
-    app.at(model="vit_b_16", weights="none", section="attention", head="rollout")
+    app.at(**address, head="rollout", patch="7-7")
     expect(app.main.get_by_text("through all 12 blocks", exact=False)).to_be_visible()
-
-
-def test_a_module_that_never_ran_says_why_and_cannot_be_chosen(app: Layers) -> None:
-    app.open("?model=vit_b_16&weights=none&section=attention")
+    before = app.reruns
     app.tree.get_by_role("textbox").fill("layer_0 out_proj")
     line = app.lines.first
     expect(line).to_have_attribute("aria-disabled", "true")
@@ -210,12 +216,15 @@ def test_a_module_that_never_ran_says_why_and_cannot_be_chosen(app: Layers) -> N
     app.page.keyboard.press("Enter")
     expect(app.about).to_contain_text("Never runs: MultiheadAttention uses this layer's weights")
     app.page.wait_for_timeout(300)
-    assert app.reruns == 1
+    assert app.reruns == before
 
 
 def test_another_model_forgets_layer_and_channel_of_this_one(app: Layers) -> None:
     app.open("?module=classifier.1&channel=968")
     expect(app.headline).to_contain_text("classifier.1")
+    app.section("Attention")
+    expect(app.main.get_by_text("has no attention that can be shown")).to_be_visible()
+    app.section("Channels")
     app.page.get_by_test_id("picker-model-button").click()
     app.page.get_by_test_id("picker-model-search").fill("squeezenet 1.1")
     app.page.keyboard.press("Enter")
@@ -223,14 +232,3 @@ def test_another_model_forgets_layer_and_channel_of_this_one(app: Layers) -> Non
     untrained.click()
     app.at(model="squeezenet1_1", weights="none")
     expect(app.headline).to_contain_text("features.12")
-
-
-@pytest.mark.parametrize("page", [{"width": 900}], indirect=True)
-def test_it_fits_a_narrow_window(app: Layers) -> None:
-    app.open()
-    expect(app.tiles).to_have_count(48)
-    wide = app.page.evaluate(
-        """[document.documentElement, document.querySelector("[data-testid=stMain]")]
-            .map((pane) => pane.scrollWidth - pane.clientWidth)"""
-    )
-    assert max(wide) <= 0

@@ -7,8 +7,10 @@ import json
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+from explain_page import offline
 from playwright.sync_api import Page, expect
 
 from tests.browser.lifecycle_page import COLOURS, HEAD, LANE, Lifecycle
@@ -98,6 +100,10 @@ def test_filters_by_text_kind_status_and_origin(page: Page, demo: str) -> None:
     life.chip("kind", "full_backward").click()
     expect(life.shown).to_have_text("1 of 93 hooks")
     assert life.lane_count() == 1
+    life.tab("Hooks of all runs")
+    mine = life.records.locator("tbody tr[aria-rowindex]")
+    expect(mine).to_have_count(1)
+    expect(mine.locator("td").nth(4)).to_have_text("you")
     life.search.fill("features.8")
     expect(life.root.get_by_text("No hook matches the filter.").first).to_be_visible()
     life.search.fill("")
@@ -317,8 +323,8 @@ def test_nothing_sticks_out_of_a_narrow_dark_page(page: Page, demo: str) -> None
     assert max(ground, key=lambda colour: ground[colour]) == "12,16,20"
 
 
-def test_the_page_itself_tells_of_a_run_of_another_page(page: Page, app_url: str) -> None:
-    page.goto(app_url)
+def test_the_page_itself_tells_of_a_run_of_another_page(page: Page, serve: Any) -> None:
+    page.goto(offline(serve))
     tiles = page.get_by_test_id("gallery-filmstrip").get_by_role("radio")
     expect(tiles.last).to_be_visible(timeout=90_000)  # the server may be importing PyTorch
     page.get_by_role("link", name="Lifecycle").click()

@@ -248,3 +248,14 @@ def test_short_names_keep_the_end():
 def test_a_log_axis_spans_whole_decades(values, expected):
     assert depth_axis.domain([Line("a", values)], log=True) == pytest.approx(expected)
     assert len(depth_axis.decades(*expected)) <= depth_axis.TICKS + 1
+
+
+def test_the_diagonal_of_a_scatter_spans_what_both_axes_share(drawn):
+    scatter(
+        [0.0, 1.0], [0.5, 4.0], ["a", "b"], x_title="x", y_title="y", key="k", alt="", diagonal=True
+    )
+    ((spec, _),) = drawn
+    assert [layer["mark"]["type"] for layer in spec["layer"]] == ["line", "circle"]
+    ends = [(row["x"], row["y"]) for row in rows(spec, "line")]
+    assert ends == [pytest.approx((0.36, 0.36)), pytest.approx((1.04, 1.04))]
+    assert {layer["encoding"]["x"]["title"] for layer in spec["layer"]} == {"x"}

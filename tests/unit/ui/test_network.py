@@ -103,7 +103,7 @@ def test_the_drawing_is_put_in_words() -> None:
 
 @pytest.mark.parametrize(
     ("name", "stages", "blocks"),
-    [("resnet18", 10, 14), ("vit_b_16", 16, 64), ("swin_t", 13, 26), ("maxvit_t", 6, 19)],
+    [("resnet18", 10, 14), ("vit_b_32", 16, 64), ("swin_t", 13, 26), ("maxvit_t", 6, 19)],
 )
 def test_families_have_an_outline_of_readable_size(name: str, stages: int, blocks: int) -> None:
     drawn = outline(list_layers(load_model(name, weights="none", device="cpu")))
