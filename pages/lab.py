@@ -11,6 +11,7 @@ with first_screen():
     from interp.ui.hook_panel import hook_panel
     from interp.ui.lab_recipe import add_button, recipe_list, save_and_load
     from interp.ui.lab_result import show_result
+    from interp.ui.lab_second import note_upload
     from interp.ui.lab_start import examples
     from interp.ui.network import network
 
@@ -19,7 +20,7 @@ view = state.current(lab_state.PAGE)
 if lab_state.follow_address():
     view = state.current(lab_state.PAGE)
 picture, model = sidebar(view)
-lab_state.note_upload(view)
+note_upload(view.picture)
 
 recipe = lab_state.recipe()
 wrong = lab_state.problems(recipe, model)

@@ -141,10 +141,10 @@ NETWORK_LESSONS = (
         "Find the neurons that are zero whatever comes in, and see why they stay so.",
         dead,
         _draw_dead,
-        "Two neurons begin with a bias of −10, and no input here lifts them above zero. ReLU "
-        "returns 0 for them at every input, and its slope there is 0 too: no gradient reaches "
-        "their weights, so that training cannot bring them back. A forward hook on the activation "
-        "finds them by counting zeros.",
+        "As the lesson comes, neurons 1 and 4 have a bias of −10, and no input here lifts them "
+        "above zero. ReLU returns 0 for them at every input, and its slope there is 0 too: no "
+        "gradient reaches their weights, so that training cannot bring them back. A forward hook "
+        "on the activation finds them by counting zeros.",
         Exercise(
             "Take LeakyReLU, with slope 0.1 below zero. How many neurons are dead?",
             "numbers",
@@ -155,7 +155,14 @@ NETWORK_LESSONS = (
             "below zero?",
             "3",
         ),
-        (Control("bias", "Bias of neurons 1 and 4", (-10.0, -2.0, 0.0, 10.0)),),
+        (
+            Control(
+                "bias",
+                "Bias of neurons 1 and 4",
+                (-10.0, -2.0, 0.0, 10.0),
+                "Added to what the two neurons compute, before ReLU.",
+            ),
+        ),
     ),
     Lesson(
         14,

@@ -10,7 +10,7 @@ from interp.lessons.practice import before_in_place, cost, operations, overwritt
 
 def _draw_state(values: Values) -> Bars:
     return Bars(
-        "Fires in one pass of each, while the hook is on net",
+        "Fires in one pass of each: which of them carry the hook of net",
         tuple(
             Bar(name, count, str(count), "forward" if count else None)
             for name, count in {
@@ -149,7 +149,7 @@ PRACTICE_LESSONS = (
             _steps,
             "The input is flattened to two dimensions and the result is given back its shape: two "
             "views more, with `mm` and `t` between them.",
-            "Switch bias and dimensions one at a time, and count the boxes between x and y.",
+            "Switch bias and dimensions one at a time, and count the operations that are printed.",
             "7",
         ),
         (

@@ -123,8 +123,8 @@ TENSOR_LESSONS = (
         _draw_replace,
         "What a tensor hook returns takes the place of the gradient for everything that lies "
         "before it. The forward pass is over by then: the loss is the same whatever the hook "
-        "returns. With zeros at `h` nothing reaches `x`, as if the graph had been cut by "
-        "`detach()`.",
+        "returns. With zeros at `h` nothing reaches `x`: its gradient is zeros, where a graph "
+        "cut by `detach()` would leave `None`.",
         Exercise(
             "The hook returns half of the gradient (scale 0.5). Which two numbers does `x.grad` "
             "hold?",

@@ -9,9 +9,8 @@ import streamlit as st
 from interp.errors import InterpError
 from interp.hooks.interventions import ACTIONS, Option
 from interp.hooks.recipe import Step
-from interp.picture import sample_pictures
 from interp.ui import lab_state
-from interp.ui.picture_controls import SAMPLE_TITLES
+from interp.ui.lab_second import second_picture, second_pictures
 from interp.ui.waiting import plain
 
 WHOLE = "output"
@@ -72,7 +71,10 @@ def _setting(step: Step, option: Option, draft: dict[str, Any]) -> None:
         select(step, option.title, option.choices, value, choose, option.help)
         return
     if option.kind == "picture":
-        _picture(step, option, value)
+        choose = lambda picked: _set(step, option, picked)  # noqa: E731
+        names = second_pictures(value)
+        select(step, option.title, list(names), value, choose, option.help, names.__getitem__)
+        second_picture(step.id, value, choose)
         return
     key = f"lab {option.name} {step.id}"
     whole = option.kind == "integer"
@@ -99,15 +101,6 @@ def _setting(step: Step, option: Option, draft: dict[str, Any]) -> None:
         on_change=_typed(step, option, key),
         width=160,
     )
-
-
-def _picture(step: Step, option: Option, value: str) -> None:
-    names = {name: SAMPLE_TITLES.get(name, name) for name in sample_pictures()}
-    names |= {key: f"upload: {name}" for key, name in lab_state.uploaded().items()}
-    if value not in names:
-        names = {value: f"upload {value[:8]}" if value else "choose one"} | names
-    choose = lambda picked: _set(step, option, picked)  # noqa: E731
-    select(step, option.title, list(names), value, choose, option.help, names.__getitem__)
 
 
 def _typed(step: Step, option: Option, key: str) -> Callable[[], None]:
@@ -137,6 +130,6 @@ def _say_what_is_wrong(step: Step, draft: dict[str, Any]) -> None:
     except InterpError as error:
         message = plain(str(error))
         st.markdown(
-            f":material/error: {message[:1].upper() + message[1:]}. "
+            f":red[:material/error:] {message[:1].upper() + message[1:]}. "
             "Until then the hook does what its sentence says."
         )

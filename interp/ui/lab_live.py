@@ -6,6 +6,7 @@ from interp.hooks.lab import Lab, LiveHook
 from interp.hooks.recipe import Recipe
 from interp.ui import lab_state
 from interp.ui.lab_recipe import badge
+from interp.ui.lab_second import sentence
 from interp.ui.network import Mark
 from interp.ui.waiting import plain
 
@@ -31,7 +32,7 @@ def marks(recipe: Recipe, lab: Lab) -> list[Mark]:
     """The live hooks as marks in the drawing of the network."""
     numbers = {step.id: number for number, step in enumerate(recipe.steps, 1)}
     return [
-        Mark(hook.step.path, hook.step.kind, f"{numbers[hook.step.id]}. {hook.step.sentence()}")
+        Mark(hook.step.path, hook.step.kind, f"{numbers[hook.step.id]}. {sentence(hook.step)}")
         for hook in lab.live
     ]
 

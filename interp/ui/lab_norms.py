@@ -1,6 +1,7 @@
 """Before and after along the network in the Hook lab: norms of values and of gradients."""
 
 from collections.abc import Mapping, Sequence
+from math import isfinite, log
 
 import streamlit as st
 
@@ -74,6 +75,21 @@ def _differing(
     return rows[: places[-1] + 1 + CONTEXT]
 
 
+def _most(changed: Sequence[LayerNorm]) -> str:
+    """Where the norm is 0 now, or else changes by the largest factor; empty where neither is."""
+    gone = sum(row.after == 0 for row in changed)
+    if gone:
+        return f", and at {gone} it is 0 now: nothing arrives there"
+    factors = {row.path: row.after / row.before for row in changed if row.before}
+    finite = {path: factor for path, factor in factors.items() if isfinite(factor)}
+    if not finite:
+        return ""
+    path, factor = max(finite.items(), key=lambda item: abs(log(item[1])))
+    near = f"{100 * (factor - 1):+.2g} %".replace("-", "−")
+    change = near if abs(factor - 1) < 0.2 else f"{factor:.3g} × before"
+    return f", most of all `{path}`: {change}"
+
+
 def _chart(
     rows: Sequence[LayerNorm],
     total: int,
@@ -86,7 +102,7 @@ def _chart(
         st.caption(f"The same norm at all {total} layers, with and without the hooks.")
         return
     changed = [row for row in rows if row.before != row.after]
-    st.caption(f"{sentence} {len(changed)} of {total} layers differ.")
+    st.caption(f"{sentence} {len(changed)} of {total} layers differ{_most(changed)}.")
     ratio = state.choice(SHOW) == "ratio"
     lines = [
         charts.Line("before", [row.before for row in rows]),

@@ -12,6 +12,7 @@ from interp.hooks.recipe import Recipe, Step, cannot_change_logits
 from interp.models.layers import LayerInfo
 from interp.models.loading import LoadedModel
 from interp.ui import lab_state
+from interp.ui.lab_second import sentence
 from interp.ui.lab_step import edit_step
 from interp.ui.waiting import plain
 
@@ -66,7 +67,7 @@ def _row(recipe: Recipe, step: Step, number: int, is_open: bool, live: bool) -> 
         horizontal=True, vertical_alignment="center", gap="small", key=f"lab row {step.id}"
     ):
         st.html(badge(step, number, live), width="content")
-        text = plain(step.sentence()).replace(plain(step.path), f"`{step.path}`", 1)
+        text = plain(sentence(step)).replace(plain(step.path), f"`{step.path}`", 1)
         st.markdown(text if step.enabled else f":gray[{text}]", width="stretch")
         _switch(step, number)
         _tool(step, f"Edit step {number}", "edit", _toggle_open, shown=is_open)
@@ -141,7 +142,11 @@ def _is_there(id: str) -> bool:
 def _remarks(step: Step, wrong: str) -> None:
     """What is wrong with a step, or what it cannot do."""
     if wrong:
-        st.markdown(f":material/error: {plain(wrong[:1].upper() + wrong[1:])}.")
+        end = "" if wrong.endswith("?") else "."
+        st.markdown(
+            f":red[:material/error:] {plain(wrong[:1].upper() + wrong[1:])}{end} "
+            "The hook is not live."
+        )
     elif step.enabled and (reason := cannot_change_logits(step)):
         st.caption(reason)
 
@@ -168,10 +173,10 @@ def save_and_load(model: LoadedModel) -> None:
             key=f"lab load {count}",
         )
         if file is not None:
-            _load(file.name, file.getvalue())
+            _load(model, file.name, file.getvalue())
 
 
-def _load(name: str, data: bytes) -> None:
+def _load(model: LoadedModel, name: str, data: bytes) -> None:
     try:
         loaded = Recipe.from_json(data.decode("utf-8"))
     except UnicodeDecodeError:
@@ -184,5 +189,11 @@ def _load(name: str, data: bytes) -> None:
         lab_state.change_recipe(loaded)
         lab_state.open_step("")
         steps = "1 step" if len(loaded.steps) == 1 else f"{len(loaded.steps)} steps"
-        lab_state.tell(f"Loaded {name}: {steps}")
+        made = ""
+        if loaded.model and loaded.model != model.spec.name:
+            made = (
+                f". It was saved with {loaded.model}: on {model.spec.title} the steps are live "
+                "whose layers exist"
+            )
+        lab_state.tell(f"Loaded {name}: {steps}{made}")
         st.rerun()

@@ -15,6 +15,7 @@ from interp.inspection.experiment import Change, Experiment
 from interp.ui import lab_run, lab_state
 from interp.ui.heatmap_view import describe
 from interp.ui.lab_norms import norms
+from interp.ui.lab_second import sentence
 from interp.ui.state import View
 from interp.ui.waiting import plain
 
@@ -34,7 +35,7 @@ def show_result(view: View, lab: Lab) -> None:
     stale = lab_run.why_stale(view, lab, of)
     if stale:
         _say_stale(stale, bool(lab.live))
-    marks = {hook.step.path: hook.step.sentence() for hook in lab.live}
+    marks = {hook.step.path: sentence(hook.step) for hook in lab.live}
     with st.container(key="lab stale" if stale else "lab outcome"):
         headline(experiment)
         with st.container(key="lab sides"):
@@ -75,7 +76,13 @@ def headline(experiment: Experiment) -> None:
     change = next(c for c in experiment.changes if c.index == first.index)
     old, new = change.probabilities
     label = plain(f"{first.name} ({first.index})")
-    if same_logits(experiment):
+    before = experiment.before.logits
+    if same_logits(experiment) and bool((before == before.flat[0]).all()):
+        st.markdown(
+            f"**There is no answer to change**: all {before.size} classes have the same score, "
+            f"{_number(float(before.flat[0]))}, before and after."
+        )
+    elif same_logits(experiment):
         st.markdown(f"**The answer is the same**: *{label}* at {_percent(old)}, to the last bit.")
     elif now.index == first.index:
         st.markdown(
@@ -172,8 +179,9 @@ def _legend(scale: render.Scale, attribution: Attribution) -> str:
 
 
 def points(difference: float) -> str:
-    """A difference of probabilities in percentage points: «−34.5 points»."""
-    return f"{_signed(100 * difference, 1)} pp"
+    """A difference of probabilities in percentage points: «−34.5 pp», small ones «−0.03 pp»."""
+    small = 0 < abs(difference) < 0.0005
+    return f"{_signed(100 * difference, 2 if small else 1)} pp"
 
 
 def _percent(share: float) -> str:

@@ -41,9 +41,9 @@ def examples(view: View, picture: Picture, model: LoadedModel) -> None:
         ),
     )
     st.markdown("**Begin with one of these**, or add a hook of your own.")
-    for place, (label, icon, words, make) in zip(
-        st.columns(len(cards), gap="medium"), cards, strict=True
-    ):
+    with st.container(key="lab examples"):
+        places = st.columns(len(cards), gap="medium")
+    for place, (label, icon, words, make) in zip(places, cards, strict=True):
         with place.container(border=True, height="stretch"):
             st.button(
                 label,

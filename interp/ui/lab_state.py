@@ -26,7 +26,6 @@ _NAMED = "lab.named"  # the recipe that the address of the page named when it wa
 _OPENED = "lab.opened"
 _LAB = "lab.live"
 _LEDGER = "lab.ledger"
-_UPLOADS = "lab.uploads"
 _SAID = "lab.said"
 
 
@@ -182,18 +181,6 @@ def open_lab(view: View, model: LoadedModel) -> Lab:
             )
     st.session_state[_LAB] = lab
     return lab
-
-
-def note_upload(view: View) -> None:
-    """Remember an uploaded picture of this session, so that a patch can take it."""
-    file = cache.uploads().get(view.picture)
-    if file is not None:
-        st.session_state.setdefault(_UPLOADS, {})[view.picture] = file[1]
-
-
-def uploaded() -> dict[str, str]:
-    """The names of this session's uploaded pictures, by SHA-256."""
-    return dict(st.session_state.get(_UPLOADS, {}))
 
 
 def picture_of(name: str) -> Picture:

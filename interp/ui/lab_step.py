@@ -70,7 +70,7 @@ def _layer(step: Step, model: LoadedModel) -> None:
         on_pick=lambda path: change_step(step, path=path),
         help="Which module carries the hook. Only modules that run are listed.",
         placeholder="Search layers",
-        width=380,
+        width=460,
     )
 
 

@@ -51,7 +51,9 @@ def channel_sweep(view: View, model: LoadedModel, picture: Picture) -> HookLedge
         problem(error, [("Take the recommended layer", {"sweep_layer": "", "sweep_to": ""})])
         return None
     count = next(info.channels or 0 for info in model.layers if info.path == path)
-    with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
+    with st.container(
+        horizontal=True, gap="medium", vertical_alignment="bottom", key="sweep choices"
+    ):
         _choices(model, wanted)
         _start_button(wanted, count)
     if sweep_runs.is_going(wanted):
@@ -65,7 +67,7 @@ def channel_sweep(view: View, model: LoadedModel, picture: Picture) -> HookLedge
     if not found.complete:
         _say_partial(wanted, found)
     with st.container(key="sweep result"):
-        show_result(found, view, model, picture)
+        show_result(found, model, picture)
     return found.ledger
 
 
@@ -146,6 +148,7 @@ def _start_button(wanted: Wanted, count: int) -> None:
     """Always there: one that went away when the pointer is pressed elsewhere would move that."""
     found = sweep_runs.result(wanted)
     idle = found is None or not (found.complete or sweep_runs.can_go_on(wanted))
+    done = found is not None and found.complete
     st.button(
         f"Sweep {count} channels",
         icon=":material/play_arrow:",
@@ -154,6 +157,7 @@ def _start_button(wanted: Wanted, count: int) -> None:
         disabled=sweep_runs.is_going(wanted) or not idle,
         on_click=sweep_runs.start,
         args=(wanted,),
+        help="Done: its result stands below." if done else None,
     )
 
 

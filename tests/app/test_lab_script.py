@@ -69,7 +69,7 @@ def test_the_first_screen_has_three_examples_and_nothing_live() -> None:
     [
         ("Silence a channel", "silences channel 565 of its output", "**The answer is still**"),
         ("Add noise to the input", "adds noise to its input", "**The answer"),
-        ("Clamp gradients", "between -0.0003 and 0.0003", "**The answer is the same**"),
+        ("Clamp gradients", "between −0.0003 and 0.0003", "**The answer is the same**"),
     ],
 )
 def test_an_example_is_added_live_and_run_by_one_click(
@@ -290,7 +290,10 @@ def test_the_recipe_is_in_the_address() -> None:
 
 
 def test_the_script_stands_under_code() -> None:
-    app = lab(SILENCE)
+    app = lab(SILENCE, target="281", fit="letterbox")
     (code,) = app.code
     assert "register_forward_hook" in code.value
     assert "remove()" in code.value
+    assert 'PICTURE = "coffee.png"' in code.value
+    assert "TARGET = 281\n" in code.value
+    assert 'MODEL.prepare(open_picture(path), "letterbox")' in code.value

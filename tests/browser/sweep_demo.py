@@ -7,6 +7,7 @@ import time
 
 import streamlit as st
 
+from interp.hooks.replay import Replay
 from interp.inspection import sweep as swept
 from interp.ui import cache, lab_state, runs, state
 from interp.ui.sweep_view import channel_sweep
@@ -14,17 +15,16 @@ from interp.ui.sweep_view import channel_sweep
 SECONDS_A_BATCH = 0.12
 
 
-class SlowReplay(swept.Replay):
+class SlowReplay(Replay):
     def __call__(self, values):  # type: ignore[no-untyped-def]
-        if state.choice("slow"):
-            time.sleep(SECONDS_A_BATCH)
+        time.sleep(SECONDS_A_BATCH)
         return super().__call__(values)
 
 
 def main() -> None:
     st.set_page_config(layout="wide")
-    swept.Replay = SlowReplay
     view = state.current("sweep")
+    swept.Replay = SlowReplay if state.choice("slow") else Replay
     model = cache.model(view.model, view.weights)
     ledger = channel_sweep(view, model, cache.picture(view.picture, view.frame))
     st.text("ledger: " + ("none" if ledger is None else str(ledger.summary())))

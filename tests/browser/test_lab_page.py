@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from lab_page import LabPage, dashboard, log_says
+from PIL import Image
 from playwright.sync_api import Browser, Page, expect
 
 pytestmark = pytest.mark.browser
@@ -76,21 +77,19 @@ def test_nothing_is_left_when_the_browser_goes_away(browser: Browser, serve: Any
     other.close()
 
 
-def test_the_panel_takes_a_hook_off_too(lab: LabPage) -> None:
-    lab.open().add().counts_live(1)
-    panel = lab.page.get_by_role("region", name="Hooks")
-    panel.locator("summary").click()
-    panel.get_by_role("button", name=re.compile("^Remove")).first.click()
-    lab.counts_live(0)
-    expect(lab.steps.get_by_role("switch")).not_to_be_checked()
-
-
-def test_a_click_before_the_address_has_arrived_undoes_nothing(lab: LabPage) -> None:
+def test_a_click_before_the_address_has_arrived_undoes_nothing_and_the_panel_takes_a_hook_off(
+    lab: LabPage,
+) -> None:
     lab.open()
     lab.button("Add noise to the input").click()
     lab.button("Add a hook").click()
     lab.counts_live(2)
     expect(lab.steps.first).to_contain_text("adds noise to its input")
+    panel = lab.page.get_by_role("region", name="Hooks")
+    panel.locator("summary").click()
+    panel.get_by_role("button", name=re.compile("^Remove")).first.click()
+    lab.counts_live(1)
+    expect(lab.steps.first.get_by_role("switch")).not_to_be_checked()
 
 
 def test_by_keyboard_alone_a_hook_is_added_changed_run_and_removed(lab: LabPage) -> None:
@@ -150,6 +149,26 @@ def test_recipe_and_script_are_files_and_a_recipe_comes_back(lab: LabPage, tmp_p
     with lab.page.expect_download() as waiting:
         lab.button("Download the script").click()
     assert "register_forward_hook" in waiting.value.path().read_text("utf-8")
+
+
+def test_the_second_picture_of_a_patch_may_be_ones_own(lab: LabPage, tmp_path: Any) -> None:
+    lab.open().add().choose("Action", "Patch from another picture").counts_live(0)
+    expect(lab.main).to_contain_text("has no second picture: choose one. The hook is not live.")
+    lab.press("Upload another")
+    field = lab.page.get_by_test_id("stPopoverBody").get_by_test_id("stFileUploaderDropzoneInput")
+    bad, own = tmp_path / "notes.png", tmp_path / "my own.png"
+    bad.write_bytes(b"no picture")
+    Image.new("RGBA", (60, 40), (200, 30, 10, 128)).save(own)
+    field.set_input_files(bad)
+    expect(lab.page.get_by_test_id("stPopoverBody")).to_contain_text("notes.png is not a picture")
+    field.set_input_files(own)
+    expect(lab.steps).to_contain_text("what stands there on your picture my own.png.")
+    expect(lab.main.get_by_role("img", name="Second picture: my own.png")).to_be_visible()
+    expect(lab.page.get_by_test_id("stPopoverBody")).to_have_count(0)
+    lab.counts_live(1).press("Run")
+    expect(lab.outcome).to_contain_text("The answer changes from espresso (967)")
+    expect(lab.outcome).to_contain_text("it is 0 now: nothing arrives there")
+    assert lab.console == []
 
 
 @pytest.mark.parametrize(
