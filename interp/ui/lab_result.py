@@ -1,5 +1,6 @@
 """Before and after in the Hook lab: the answer, the heat, and the norms at every layer."""
 
+import json
 from dataclasses import replace
 from html import escape
 
@@ -9,6 +10,7 @@ from PIL import Image
 
 from interp import render
 from interp.attribution import Attribution
+from interp.export import strict
 from interp.hooks.lab import Lab
 from interp.hooks.recipe import Recipe, cannot_change_logits
 from interp.inspection.experiment import Change, Experiment
@@ -52,6 +54,22 @@ def show_result(view: View, lab: Lab) -> None:
             "small; pp are percentage points."
         )
         norms(experiment, {} if stale else marks)
+        _download(experiment)
+
+
+def _download(experiment: Experiment) -> None:
+    """All numbers of the run, made when they are asked for; the page does not run again."""
+    target = experiment.before.attribution.target.slug
+    st.download_button(
+        "JSON of all numbers",
+        lambda: json.dumps(strict(experiment.as_dict()), indent=2),
+        file_name=f"{target}.hooks.json",
+        mime="application/json",
+        icon=":material/download:",
+        key="lab numbers",
+        on_click="ignore",
+        help="Logits and probabilities of the classes above, and both norms of every layer.",
+    )
 
 
 def news(experiment: Experiment, recipe: Recipe) -> list[str]:

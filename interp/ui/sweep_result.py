@@ -3,13 +3,14 @@
 import csv
 import io
 
+import numpy as np
 import streamlit as st
 
 from interp.inspection.sweep import Sweep
 from interp.models.loading import LoadedModel
 from interp.picture import Picture
 from interp.ui import charts, state
-from interp.ui.sweep_channels import choose, most_important, number, one_channel
+from interp.ui.sweep_channels import choose, most_important, number, one_channel, ordinal
 from interp.ui.waiting import plain
 
 # What a rank correlation of at least so much means.
@@ -82,9 +83,23 @@ def _headline(found: Sweep, first: int) -> str:
     return (
         f"**Channel {first}** of `{found.path}` matters most: without it the score of "
         f"*{plain(found.target.label)}* is {found.before - drop:.4g} instead of "
-        f"{found.before:.4g} (**{number(-drop)}**). Silencing lowers the score for {_some(lower)} "
-        f"and raises it for {_some(higher)}. {took}"
+        f"{found.before:.4g} (**{number(-drop)}**).{_first_predicted(found, first)} Silencing "
+        f"lowers the score for {_some(lower)}, raises it for {_some(higher)} and changes nothing "
+        f"for {_some(len(found.channels) - lower - higher)}. {took}"
     ).replace(" -", " −")
+
+
+def _first_predicted(found: Sweep, first: int) -> str:
+    """What became of the channel that gradient × activation puts first, where it is another."""
+    place = int(np.argmax(np.abs(found.predicted)))
+    channel = int(found.channels[place])
+    if channel == first:
+        return " Gradient × activation puts it first too."
+    rank = int((np.abs(found.measured) > abs(found.measured[place])).sum()) + 1
+    return (
+        f" Gradient × activation puts channel {channel} first, which is {ordinal(rank)} when "
+        f"silenced ({number(-float(found.measured[place]))})."
+    )
 
 
 def _some(count: int) -> str:

@@ -206,11 +206,11 @@ def test_the_keyboard_alone_does_the_main_job(app: Explain) -> None:
     keyboard = app.open().page.keyboard
 
     def tab_to(script: str) -> None:
-        for _ in range(40):
+        for _ in range(60):
             keyboard.press("Tab")
             if app.page.evaluate(f"() => {{ {DEEPEST} return Boolean({script}); }}"):
                 return
-        raise AssertionError(f"no {script} within 40 tabs")
+        raise AssertionError(f"no {script} within 60 tabs")
 
     tab_to("focus.dataset.value === 'coffee'")
     keyboard.press("ArrowLeft")
