@@ -94,7 +94,13 @@ def load_input(model: LoadedModel, fit: Fit) -> list[str]:
     if _by_interp(model):
         how = "" if fit == "crop" else f', "{fit}"'
         return [*lines, f"    return MODEL.prepare(open_picture(path){how})"]
-    lines.append('    image = ImageOps.exif_transpose(Image.open(path)).convert("RGB")')
+    lines += [
+        "    image = ImageOps.exif_transpose(Image.open(path))",
+        "    if image.has_transparency_data:  # on white, as the lab shows it",
+        '        white = Image.new("RGBA", image.size, "white")',
+        '        image = Image.alpha_composite(white, image.convert("RGBA"))',
+        '    image = image.convert("RGB")',
+    ]
     if _by_entry(model, fit):
         return [*lines, f"    return {_entry(model)}.transforms()(image)[None]"]
     side, preset = model.preset.crop_size, model.preset

@@ -26,7 +26,9 @@ def remarks(workers: Sequence[Worker], before: Measured, after: Measured) -> tup
             notes.append(f"{step.sentence()} {text}")
     sides = before.side.attribution, after.side.attribution
     backward = any(w.changed and _backward(w) for w in workers)
-    if backward and np.array_equal(sides[0].map, sides[1].map):
+    if backward and not any(before.gradient_norms.values()):
+        notes.append("No gradient reaches any layer, with these hooks or without: all are zero.")
+    elif backward and np.array_equal(sides[0].map, sides[1].map):
         notes.append(
             f"Grad-CAM is read at {sides[0].layers[0]}, and the gradient that arrives there is the "
             "same: these hooks act on gradients further upstream."

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -13,17 +13,16 @@ from torch import Tensor, nn
 from interp.errors import HookError, LayerError
 from interp.geometry import Fit, Geometry
 from interp.hooks.capture import Capture, capture
+from interp.hooks.full_passes import FullPasses
 from interp.hooks.ledger import HookLedger
 from interp.hooks.replay import Replay, ReplayError
-from interp.hooks.session import HookSession
-from interp.hooks.tape import with_first_tensor
 from interp.inspection.contribution import split_places
 from interp.inspection.frame import find_call, read_only
-from interp.models.copies import freeze, own_state, private_copy
+from interp.inspection.ranks import rank_correlation
 from interp.models.layers import LayerInfo
 from interp.models.loading import LoadedModel
 from interp.picture import Picture
-from interp.targets import Target, find_logits, parse_target
+from interp.targets import Target, parse_target
 
 To = Literal["zero", "mean"]
 TO: tuple[To, ...] = ("zero", "mean")
@@ -220,65 +219,5 @@ def _way_to_run(
         replay = Replay(module, tensor, path, call, ledger)
     except ReplayError as error:
         why = f"Every channel took a full pass: {error}."
-        return _FullPasses(module, tensor, path, call, ledger), FULL_PASSES, (why,)
+        return FullPasses(module, tensor, path, call, ledger), FULL_PASSES, (why,)
     return replay, max(1, min(MOST_ROWS, BATCH_BYTES // replay.widest) - 1), ()
-
-
-class _FullPasses:
-    """A full pass for each row, in which a forward hook puts it in the layer's place."""
-
-    def __init__(
-        self, module: nn.Module, tensor: Tensor, path: str, call: int, ledger: HookLedger
-    ) -> None:
-        self._copy = own_state(freeze(private_copy(module)))
-        self._tensor, self._ledger, self._place = tensor, ledger, (path, call)
-
-    def __call__(self, values: Tensor) -> Tensor:
-        with HookSession(self._copy, self._ledger, copy=self._copy) as session:
-            put = _Put(self._place[1])
-            session.forward(
-                self._place[0], put, purpose="puts the silenced value there", origin="engine"
-            )
-            return torch.cat([self._logits(put, values[i : i + 1]) for i in range(len(values))])
-
-    def _logits(self, put: "_Put", value: Tensor) -> Tensor:
-        put.value, put.calls = value, 0
-        devices = [value.device] if value.is_cuda else []
-        with torch.random.fork_rng(devices=devices):
-            return find_logits(self._copy(self._tensor.clone()))[0]
-
-
-class _Put:
-    """A forward hook that replaces what one call of a module returns."""
-
-    def __init__(self, call: int) -> None:
-        self.call = call
-        self.calls = 0
-        self.value: Tensor | None = None
-
-    def __call__(self, module: nn.Module, args: Any, output: Any) -> Any:
-        self.calls += 1
-        if self.calls != self.call + 1 or self.value is None:
-            return None
-        return with_first_tensor(output, self.value.clone())
-
-
-def rank_correlation(one: npt.ArrayLike, other: npt.ArrayLike) -> float | None:
-    """Spearman's rank correlation, from -1 to 1; equal values share the mean of their ranks.
-
-    None where all values of either are equal, or there are fewer than two.
-
-    References
-    ----------
-    Spearman, The proof and measurement of association between two things, 1904.
-    """
-    first, second = _ranks(one), _ranks(other)
-    size = np.sqrt((first**2).sum() * (second**2).sum())
-    return float(np.clip((first * second).sum() / size, -1.0, 1.0)) if size else None
-
-
-def _ranks(values: npt.ArrayLike) -> npt.NDArray[np.float64]:
-    """Ranks from which their mean is subtracted."""
-    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
-    ranks = np.cumsum(counts) - (counts - 1) / 2
-    return ranks[place] - (len(place) + 1) / 2

@@ -52,8 +52,11 @@ def test_three_hooks_stay_live_while_another_page_is_shown_and_are_removed_one_b
     handles = lab.live.get_by_text(re.compile(r"handle \d+")).all_text_contents()
     lab.visit("Explain")
     expect(lab.page.get_by_test_id("heatmap")).to_be_visible()
+    elsewhere = lab.page.get_by_test_id("stSidebar").get_by_text("hooks of yours are live")
+    expect(elsewhere).to_contain_text("3 hooks of yours are live in the Hook lab")
     lab.visit("Hook lab")
     lab.settled().counts_live(3)
+    expect(elsewhere).to_have_count(0)
     assert lab.live.get_by_text(re.compile(r"handle \d+")).all_text_contents() == handles
     for left in (2, 1, 0):
         lab.live.get_by_role("button", name=re.compile("^Remove hook")).first.click()

@@ -204,9 +204,11 @@ def test_the_input_is_the_models_own(
     space: dict[str, Any] = {"__name__": "hooks"}
     exec(script(Recipe(), model, "coffee.png", fit=fit), space)
 
-    for number, size in enumerate([(61, 40), (40, 61), (150, 3), (300, 301)]):
+    # The last is transparent: what is not there is white.
+    shapes = [(61, 40, 3), (40, 61, 3), (150, 3, 3), (300, 301, 3), (70, 50, 4)]
+    for number, shape in enumerate(shapes):
         path = tmp_path / f"{number}.png"
-        noise = torch.randint(0, 256, (*size, 3), dtype=torch.uint8).numpy()
+        noise = torch.randint(0, 256, shape, dtype=torch.uint8).numpy()
         Image.fromarray(noise).save(path)
         assert torch.equal(space["load_input"](path), model.prepare(open_picture(path), fit))
 
