@@ -25,11 +25,11 @@ function makePanel(root, { key, removable }) {
   const panel = { root, find, ledger: null, kinds: new Set(), text: "", fires: new Map() };
   const take = removable ? (record) => takeButton(panel, record) : null;
   const stored = `hookscope.hook_panel.${key}`;
-  const kept = JSON.parse(sessionStorage.getItem(stored) ?? "{}");
+  const kept = remembered(stored);
   panel.tab = TABS.includes(kept.tab) ? kept.tab : TABS[0];
   const details = find("details");
   details.open = kept.open === true;
-  const keep = () => sessionStorage.setItem(stored, JSON.stringify({ open: details.open, tab: panel.tab }));
+  const keep = () => remember(stored, { open: details.open, tab: panel.tab });
   panel.choose = (tab) => {
     panel.tab = tab;
     keep();

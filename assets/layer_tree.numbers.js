@@ -9,7 +9,6 @@ const MEASURES = {
   parameters: { title: "Parameters", long: "Parameters", bars: "bars on a log scale" },
 };
 const SIGNED = new Set(["mean", "largest"]);
-const LOG = new Set(["std", "norm", "parameters"]);
 const SHORTEST = 0.04; // of a bar on a log scale, so that the smallest is seen
 
 /** «12.3 %», «4.65 M», «−0.0123», «—» where there is none. */

@@ -68,8 +68,12 @@ function fillDrawing(section, drawing) {
 function connectCopy(root) {
   const button = root.querySelector(".copy");
   button.addEventListener("click", async () => {
-    await navigator.clipboard.writeText(shown.get(root).source);
-    button.textContent = "Copied";
+    try {
+      await navigator.clipboard.writeText(shown.get(root).source);
+      button.textContent = "Copied";
+    } catch {
+      button.textContent = "Not allowed by the browser"; // no permission, or no HTTPS
+    }
     setTimeout(() => (button.textContent = "Copy"), 1500);
   });
 }

@@ -7,7 +7,7 @@ class Life {
     this.root = root;
     this.find = (selector) => root.querySelector(selector);
     this.stored = `hookscope.lifecycle.${key}`;
-    const kept = JSON.parse(sessionStorage.getItem(this.stored) ?? "{}");
+    const kept = remembered(this.stored);
     this.tab = LISTS.includes(kept.tab) ? kept.tab : LISTS[0];
     this.scale = kept.scale === "time" ? "time" : "equal";
     this.filters = { text: "", kind: new Set(), state: new Set(), origin: new Set() };
@@ -100,7 +100,7 @@ class Life {
   }
 
   keep() {
-    sessionStorage.setItem(this.stored, JSON.stringify({ tab: this.tab, scale: this.scale }));
+    remember(this.stored, { tab: this.tab, scale: this.scale });
   }
 
   filter() {

@@ -87,10 +87,10 @@ function listenToLanes(box, life) {
     const run = under(life, box, mouse)?.record?.run ?? runAt(life, box, mouse);
     if (run) life.showRun(run);
   });
-  box.addEventListener("keydown", (key) => onKey(life, box, key));
+  box.addEventListener("keydown", (key) => onKey(life, key));
 }
 
-function onKey(life, box, key) {
+function onKey(life, key) {
   if (key.ctrlKey || key.metaKey || key.altKey) return;
   const moves = {
     ArrowDown: () => life.pinRow(1), ArrowUp: () => life.pinRow(-1),

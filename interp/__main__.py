@@ -250,7 +250,11 @@ def _add_hook(commands: "argparse._SubParsersAction[_Parser]") -> None:
     _add_question(hook)
     add("--out", metavar="DIR", help="where to write, if at all; made where it is missing")
     add("--json", action="store_true", help="print all numbers as JSON, and no lines")
-    add("--code", action="store_true", help="print the plain PyTorch script, and run nothing")
+    add(
+        "--code",
+        action="store_true",
+        help="print the plain PyTorch script and run no hook; not with --out or --json",
+    )
 
 
 def _add_weights(command: _Parser) -> None:

@@ -61,14 +61,18 @@ def safe_stem(*parts: str) -> str:
 
 def default_stem(attribution: "Attribution") -> str:
     """Picture, model, «untrained» where it is, layers, method and target as a `safe_stem`."""
+    layers = "+".join(attribution.layers)
+    return stem_of(attribution, layers, attribution.method, attribution.target.slug)
+
+
+def stem_of(attribution: "Attribution", *parts: str) -> str:
+    """Picture, model, «untrained» where it is, and further parts as a `safe_stem`."""
     return safe_stem(
         # Both kinds of slash are taken for folders: the name may come from another system.
         PureWindowsPath(attribution.picture.name).stem,
         attribution.model_name,
         "untrained" if attribution.source == "untrained" else "",
-        "+".join(attribution.layers),
-        attribution.method,
-        attribution.target.slug,
+        *parts,
     )
 
 

@@ -37,6 +37,8 @@ def run_recipe(arguments: argparse.Namespace) -> int:
     InterpError
         An argument is wrong or the weights cannot be had.
     """
+    if arguments.code and (arguments.json or arguments.out is not None):
+        raise HookError("--code runs no hook and has no numbers: leave --json and --out away")
     recipe = _recipe(arguments.recipe)
     name = arguments.model or recipe.model or DEFAULT_MODEL
     if recipe.model and recipe.model != name:

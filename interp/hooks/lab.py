@@ -57,6 +57,8 @@ class Lab:
 
     Attributes
     ----------
+    ledger : HookLedger
+        Of the recipe's hooks.
     recipe : Recipe
         What was synced last, less what was removed since.
     session : HookSession
@@ -69,6 +71,7 @@ class Lab:
         self.model = model
         copy = own_state(freeze(private_copy(model.module)))
         self.session = HookSession(model.module, ledger, copy=copy)
+        self.ledger = self.session.ledger  # the session's is another while a run is measured
         self.recipe = Recipe()
         self.kept: OrderedDict[Any, Any] = OrderedDict()
         self.lock = RLock()
@@ -85,10 +88,6 @@ class Lab:
         traceback: TracebackType | None,
     ) -> None:
         self.close()
-
-    @property
-    def ledger(self) -> HookLedger:
-        return self.session.ledger
 
     @property
     def closed(self) -> bool:

@@ -112,6 +112,7 @@ def find_places(model: LoadedModel, paths: Iterable[str]) -> dict[str, Place]:
         session,
     ):
         for path in dict.fromkeys(paths):
+            # A write to the input is seen from when a pre-hook was given it.
             session.forward_pre(path, lambda *given: None, purpose="dry run", origin="engine")
             session.forward(path, note(path), with_kwargs=True, purpose="dry run", origin="engine")
         copy(example)

@@ -22,10 +22,22 @@ class Recipe:
     """Steps in the order in which their hooks are registered.
 
     `model` is the name of the model that the recipe was made for, or empty.
+
+    Raises
+    ------
+    HookError
+        If two steps have one id.
     """
 
     steps: tuple[Step, ...] = ()
     model: str = ""
+
+    def __post_init__(self) -> None:
+        ids = set()
+        for step in self.steps:
+            if step.id in ids:
+                raise _taken(step)
+            ids.add(step.id)
 
     def add(self, step: Step) -> "Recipe":
         """With one more step at the end.
@@ -35,22 +47,38 @@ class Recipe:
         HookError
             If there is a step with its id already.
         """
-        if any(one.id == step.id for one in self.steps):
-            raise _taken(step)
         return replace(self, steps=(*self.steps, step))
 
     def replace(self, step: Step) -> "Recipe":
-        """With this step in place of the one with its id."""
+        """With this step in place of the one with its id.
+
+        Raises
+        ------
+        HookError
+            If there is no step with that id.
+        """
         place = self._place(step.id)
         return replace(self, steps=(*self.steps[:place], step, *self.steps[place + 1 :]))
 
     def without(self, id: str) -> "Recipe":
-        """Without the step of that id."""
+        """Without the step of that id.
+
+        Raises
+        ------
+        HookError
+            If there is none.
+        """
         place = self._place(id)
         return replace(self, steps=self.steps[:place] + self.steps[place + 1 :])
 
     def move(self, id: str, by: int) -> "Recipe":
-        """With that step earlier (`by` below 0) or later, at most to an end."""
+        """With that step earlier (`by` below 0) or later, at most to an end.
+
+        Raises
+        ------
+        HookError
+            If there is no step with that id.
+        """
         place = self._place(id)
         rest = [step for step in self.steps if step.id != id]
         rest.insert(max(0, min(len(rest), place + by)), self.steps[place])

@@ -99,6 +99,11 @@ class Replay:
         -------
         Tensor
             Shape (B, K), detached.
+
+        Raises
+        ------
+        HookError
+            If the rows are of another shape than the layer's own value.
         """
         if values.shape[1:] != self.value.shape[1:]:
             raise HookError(
@@ -141,6 +146,8 @@ class Replay:
         for self._copies in (False, True):
             try:
                 found = self(self.value.expand(2, *self.value.shape[1:]).clone())
+            except torch.OutOfMemoryError:
+                raise
             except Exception as error:  # of whatever kind the network's own code raises
                 why = describe(error)
                 continue

@@ -10,6 +10,7 @@ from torch.utils._pytree import tree_flatten, tree_unflatten
 
 from interp.errors import LayerError
 from interp.hooks.ledger import HookRecord
+from interp.hooks.nested import first_tensor
 from interp.hooks.session import HookSession, no_such_layer
 from interp.hooks.writes import tensors_in
 
@@ -80,7 +81,7 @@ class Tape:
         LayerError
             If that call did not happen, or returned no row for the one picture.
         """
-        value = next(iter(tensors_in(self._output)), None)
+        value = first_tensor(self._output)
         if not self._found:
             raise LayerError(f"layer «{self.path}» ran {self._calls} times: no call {self.call}")
         if value is None:

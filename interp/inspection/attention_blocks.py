@@ -39,7 +39,12 @@ def token_grid(model: LoadedModel, block: LayerInfo) -> tuple[tuple[int, int], i
 
 
 def check_size(model: LoadedModel, paths: list[str], tokens: int) -> None:
-    """Refuse attention weights that would take more than 2 GiB, or differ in their heads."""
+    """Refuse attention weights that would take more than 2 GiB, or differ in their heads.
+
+    Raises
+    ------
+    LayerError
+    """
     heads = [int(model.module.get_submodule(path).num_heads) for path in paths]  # type: ignore
     if len(set(heads)) > 1:
         raise LayerError(

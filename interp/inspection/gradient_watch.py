@@ -8,8 +8,8 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
+from interp.hooks.nested import first_tensor
 from interp.hooks.session import HookSession
-from interp.hooks.writes import tensors_in
 from interp.models.layers import LayerInfo
 
 Verdict = Literal["", "vanishing", "exploding"]
@@ -137,7 +137,7 @@ class GradientWatch:
         path = seen.info.path
 
         def take_value(module: nn.Module, args: Any, kwargs: Any, output: Any) -> None:
-            tensor = next(iter(tensors_in(output)), None)
+            tensor = first_tensor(output)
             if self._over or seen.value is not None or tensor is None:
                 return
             seen.value = norm_of(tensor)

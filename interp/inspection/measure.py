@@ -72,6 +72,7 @@ def hooked_parameters(steps: Sequence[Step]) -> tuple[tuple[str, str], ...]:
 def without_hooks(
     question: Question, wanted: Target, steps: Sequence[Step], ledger: HookLedger
 ) -> Measured:
+    """One pass on a copy that carries no hook of the steps; they say what else to measure."""
     module = question.model.module
     session = HookSession(module, ledger, copy=own_state(freeze(private_copy(module))))
     try:

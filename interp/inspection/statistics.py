@@ -16,8 +16,8 @@ from interp.attribution.explanation import check_input
 from interp.errors import PictureError
 from interp.geometry import Fit
 from interp.hooks.ledger import HookLedger
+from interp.hooks.nested import first_tensor
 from interp.hooks.session import HookSession
-from interp.hooks.writes import tensors_in
 from interp.models.copies import freeze, own_state, private_copy
 from interp.models.layers import LayerInfo
 from interp.models.loading import LoadedModel
@@ -56,15 +56,13 @@ class LayerStatistics:
 class Statistics:
     """A row for every call of every layer, in the order in which the calls ended.
 
-    A layer that never ran, or returns no tensor, has no row. `logits` is float32 (n,), and
-    `pictures` how many were shown.
+    A layer that never ran, or returns no tensor, has no row. `logits` is float32 (K,).
     """
 
     rows: tuple[LayerStatistics, ...]
     ledger: HookLedger
     logits: npt.NDArray[np.float32]
     seconds: float
-    pictures: int = 1
 
 
 @dataclass(frozen=True)
@@ -162,7 +160,7 @@ def _watch_all(
 def _hook(path: str, calls: dict[str, int], look: Look) -> Callable[..., None]:
     def hook(module: nn.Module, args: Any, output: Any) -> None:
         call = calls[path] = calls.get(path, -1) + 1
-        tensor = output if isinstance(output, Tensor) else next(iter(tensors_in(output)), None)
+        tensor = output if isinstance(output, Tensor) else first_tensor(output)
         if tensor is not None and tensor.numel():
             # What the hook itself computes needs no watching for writes in place.
             with torch._C.DisableTorchFunction():

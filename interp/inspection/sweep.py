@@ -10,6 +10,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
+from interp.attribution.explanation import check_input
 from interp.errors import HookError, LayerError
 from interp.geometry import Fit, Geometry
 from interp.hooks.capture import Capture, capture
@@ -119,6 +120,7 @@ def sweep(
     InterpError
         Of the kind of what is wrong: at once for what can be known without a pass.
     """
+    check_input(model, picture, fit)
     info = find_call(model, path, call)
     if info.channels is None or info.shape is None or info.shape[0] != 1:
         shape = "×".join(map(str, info.shape or ())) or "no tensor"
@@ -147,7 +149,7 @@ def _reports(
     value, target = taken.feature_map(info.path, call), taken.target
     axis = 1 if info.layout == "nchw" else value.dim() - 1
     silence = _silence(value, axis, to)
-    predicted = _predicted(taken, info.path, call, axis, silence)
+    predicted, unreached = _predicted(taken, info.path, call, axis, silence)
     run, rows, notes = _way_to_run(model.module, tensor, info.path, call, taken.ledger)
     report = Sweep(
         path=info.path,
@@ -162,7 +164,7 @@ def _reports(
         rank_correlation=None,
         maps=read_only(split_places(value, info)[0]),
         geometry=model.geometry(picture, fit),
-        notes=(*picture.notes, *notes),
+        notes=(*picture.notes, *notes, *unreached),
         ledger=taken.ledger,
         seconds=time.perf_counter() - began,
     )
@@ -193,11 +195,18 @@ def _silence(value: Tensor, axis: int, to: To) -> Tensor:
     return value.float().mean(dim=places).to(value.dtype)
 
 
-def _predicted(taken: Capture, path: str, call: int, axis: int, silence: Tensor) -> Array:
-    """Gradient × (activation − what it becomes), summed over places, shape (C,)."""
+def _predicted(
+    taken: Capture, path: str, call: int, axis: int, silence: Tensor
+) -> tuple[Array, tuple[str, ...]]:
+    """Gradient × (activation − what it becomes), summed over places, shape (C,), and a note."""
     value = taken.feature_map(path, call).movedim(axis, -1).float()
-    gradient = taken.gradient(path, call).movedim(axis, -1).float()
-    return read_only((gradient * (value - silence.float())).flatten(0, -2).sum(dim=0))
+    try:
+        gradient = taken.gradient(path, call).movedim(axis, -1).float()
+    except LayerError as error:
+        return read_only(value.new_zeros(value.shape[-1])), (
+            f"Predicted is 0 throughout: {error}.",
+        )
+    return read_only((gradient * (value - silence.float())).flatten(0, -2).sum(dim=0)), ()
 
 
 def _rows(value: Tensor, silence: Tensor, channels: Tensor, axis: int) -> Tensor:

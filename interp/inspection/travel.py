@@ -9,6 +9,7 @@ import numpy.typing as npt
 import torch
 
 from interp.attribution.base import Attribution
+from interp.attribution.explanation import check_input
 from interp.errors import LayerError, ModelError, TargetError
 from interp.geometry import Fit
 from interp.hooks.capture import capture
@@ -135,6 +136,7 @@ def travel(
     neural networks»; Simonyan, Vedaldi and Zisserman 2014, «Deep inside convolutional networks»,
     for the gradient at the input.
     """
+    check_input(model, picture, fit)
     began = time.perf_counter()
     wanted = _wanted(model, target, label)
     picture_tensor = model.prepare(picture, fit)
@@ -200,6 +202,7 @@ def layer_values(
     LayerError
         If there is no such layer or call, or the loss does not depend on it.
     """
+    check_input(model, picture, fit)
     find_call(model, path, call)
     wanted = _wanted(model, target, label)
     seen = capture(model, model.prepare(picture, fit), [path], wanted)

@@ -90,7 +90,7 @@ class Lesson:
     promise : one sentence: what the reader knows afterwards.
     function : its own source is what the reader sees and what runs; it prints, and returns the
         values that the drawing and the tests look at. Given the ledger where it asks for it.
-    drawing : draws the returned values.
+    drawing : draws the returned values; returns None where there is nothing to draw.
     explanation : two to five sentences.
     exercise : one question.
     controls : parameters of the function that may be changed.

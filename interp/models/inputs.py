@@ -6,6 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from interp.hooks.nested import first_tensor
 from interp.hooks.session import HookSession
 from interp.hooks.writes import tensors_in
 from interp.models.axes import AxisTrace
@@ -47,7 +48,7 @@ def input_table(module: nn.Module, example: Tensor) -> dict[str, tuple[InputInfo
 
         def note(path: str) -> Any:
             def hook(part: nn.Module, args: Any, kwargs: Any) -> None:
-                tensor = next(iter(tensors_in((args, kwargs))), None)
+                tensor = first_tensor((args, kwargs))
                 if tensor is None:
                     info = InputInfo(None, "other")
                 else:

@@ -69,7 +69,7 @@ def headline(run: Run, model: LoadedModel) -> None:
         f"**The gradient of *{plain(found.loss_name)}***, from the scores back to the picture.",
         help=RULE,
     )
-    weights = "untrained" if not model.trained else model.weights.lower()
+    weights = "untrained" if not model.trained else plain(model.weights.lower())
     st.caption(
         f"{model.spec.title} ({weights}) · the loss is {number(found.loss)} · "
         f"{len(found.rows)} modules · {1000 * found.seconds:.0f} ms on "

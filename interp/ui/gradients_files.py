@@ -4,7 +4,6 @@ import csv
 import io
 from collections.abc import Sequence
 from functools import partial
-from pathlib import PureWindowsPath
 
 import streamlit as st
 
@@ -17,9 +16,7 @@ _COLUMNS = ("path", "kind", "gradient_norm", "value_norm", "ratio", "zeros", "pa
 def download(compared: Sequence[Run]) -> None:
     """The numbers of the chart, made when they are asked for; the page does not run again."""
     frame = compared[0].travel.input_gradient
-    stem = export.safe_stem(
-        PureWindowsPath(frame.picture.name).stem, frame.model_name, frame.target.slug, "gradients"
-    )
+    stem = export.stem_of(frame, frame.target.slug, "gradients")
     st.download_button(
         "CSV of all layers",
         partial(gradients_csv, compared),

@@ -26,7 +26,7 @@ SIDE = 672  # px, at the least about that many a side
 def layer_head(info: LayerInfo) -> None:
     """Its path, class and shape."""
     calls = f" · runs {info.calls} times, this is its first" if info.calls > 1 else ""
-    st.markdown(f"`{info.path}` :gray[{info.kind}]")
+    st.markdown(f"`{info.path}` :gray[{plain(info.kind)}]")
     st.caption(f"{shape_text(info)}{calls}")
 
 

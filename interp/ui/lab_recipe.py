@@ -67,7 +67,7 @@ def _row(recipe: Recipe, step: Step, number: int, is_open: bool, live: bool) -> 
         horizontal=True, vertical_alignment="center", gap="small", key=f"lab row {step.id}"
     ):
         st.html(badge(step, number, live), width="content")
-        text = plain(sentence(step)).replace(plain(step.path), f"`{step.path}`", 1)
+        text = plain(sentence(step)).replace(f" on {plain(step.path)}", f" on `{step.path}`", 1)
         st.markdown(text if step.enabled else f":gray[{text}]", width="stretch")
         _switch(step, number)
         _tool(step, f"Edit step {number}", "edit", _toggle_open, shown=is_open)

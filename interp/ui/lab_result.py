@@ -10,7 +10,7 @@ from PIL import Image
 
 from interp import render
 from interp.attribution import Attribution
-from interp.export import strict
+from interp.export import stem_of, strict
 from interp.hooks.lab import Lab
 from interp.hooks.recipe import Recipe, cannot_change_logits
 from interp.inspection.experiment import Change, Experiment
@@ -22,7 +22,6 @@ from interp.ui.state import View
 from interp.ui.waiting import plain
 
 LONGEST_SIDE = 900
-BAR = (480, 52)
 
 
 def show_result(view: View, lab: Lab) -> None:
@@ -59,11 +58,11 @@ def show_result(view: View, lab: Lab) -> None:
 
 def _download(experiment: Experiment) -> None:
     """All numbers of the run, made when they are asked for; the page does not run again."""
-    target = experiment.before.attribution.target.slug
+    before = experiment.before.attribution
     st.download_button(
         "JSON of all numbers",
         lambda: json.dumps(strict(experiment.as_dict()), indent=2),
-        file_name=f"{target}.hooks.json",
+        file_name=f"{stem_of(before, before.target.slug, 'hooks')}.json",
         mime="application/json",
         icon=":material/download:",
         key="lab numbers",

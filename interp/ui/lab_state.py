@@ -20,7 +20,6 @@ from interp.ui.state import View
 MOST_RECIPES = 512
 NAME_LENGTH = 16
 PAGE = "lab"
-_PAGE = "page"  # where interp.ui.state keeps which page is shown
 _RECIPE = "lab.recipe"
 _NAMED = "lab.named"  # the recipe that the address of the page named when it was last looked at
 _OPENED = "lab.opened"
@@ -77,7 +76,7 @@ def keep_address() -> None:
 
     It may be older than the recipe: the page may have been used before its new address arrived.
     """
-    if st.session_state.get(_PAGE) != PAGE:
+    if state.page() != PAGE:
         return  # another page has an address of its own
     st.session_state[_NAMED] = _recipes().add(recipe())
     state.change(recipe=st.session_state[_NAMED])
@@ -121,7 +120,10 @@ def follow_address() -> bool:
     if named != st.session_state.get(_NAMED, ""):
         found = _recipes().get(named)
         if found is None:
-            tell("The recipe of this address is no longer kept here: load it from a file, or begin")
+            tell(
+                "The recipe of this address is no longer kept here: load it from a file, "
+                "or begin anew"
+            )
         else:
             st.session_state[_RECIPE] = found
     own = _recipes().add(recipe())

@@ -14,9 +14,9 @@ from interp.ui import charts, lab_state, layers_results, state
 from interp.ui.channel_grid import channel_grid, titles_for
 from interp.ui.heatmap_view import describe, heatmap_view
 from interp.ui.layers_files import downloads
-from interp.ui.layers_words import number, ordinal, signed
 from interp.ui.state import View
 from interp.ui.waiting import plain, working
+from interp.ui.words import number, ordinal, signed
 
 if TYPE_CHECKING:
     from interp.attribution.base import LayerCall
@@ -68,7 +68,7 @@ def show_channels(
     for note in maps.notes if single else maps.channel(channel).notes:
         st.caption(plain(note[:1].upper() + note[1:]))
     with st.container(key="channel"):
-        _large(maps, channel, layer, model)
+        _large(maps, channel, layer)
     downloads(maps, measured, order, shared)
     return maps.ledger
 
@@ -115,7 +115,7 @@ def _sentence(maps: ChannelMaps, model: LoadedModel, channel: int) -> None:
     )
 
 
-def _large(maps: ChannelMaps, channel: int, layer: LayerCall, model: LoadedModel) -> None:
+def _large(maps: ChannelMaps, channel: int, layer: LayerCall) -> None:
     """One channel on the picture, and its numbers and histogram beside it."""
     if maps.maps[0].size == 1:
         _facts(maps, channel)

@@ -12,6 +12,7 @@ from interp.errors import PictureError
 from interp.picture import sample_pictures
 from interp.ui import cache, charts, layers_results, state
 from interp.ui.layers_choice import choose_layer
+from interp.ui.picture_controls import SAMPLE_TITLES
 from interp.ui.state import View
 from interp.ui.waiting import working
 
@@ -37,7 +38,7 @@ def show_dead(view: View, model: LoadedModel, layer: LayerCall | None) -> HookLe
     names = _choose_pictures(view)
     key = layers_results.of_picture(view)
     with working(f"Looking for dead units on {_pictures(len(names))}"):
-        found = layers_results.dead(key, names, view.frame, model)
+        found = layers_results.dead(key, names, model)
     _sentence(found.rows, len(names))
     charts.depth_bars(
         [row.path for row in found.rows],
@@ -59,13 +60,14 @@ def show_dead(view: View, model: LoadedModel, layer: LayerCall | None) -> HookLe
 
 
 def _choose_pictures(view: View) -> tuple[str, ...]:
-    """Samples and this session's uploads; by default the picture of the sidebar."""
+    """Samples and uploads, those of the address too; by default the picture of the sidebar."""
     samples = tuple(sample_pictures())
     seen: list[str] = st.session_state.setdefault(_SEEN, [])
     if view.picture not in (*samples, *seen):
         seen.append(view.picture)
-    offered = (*samples, *seen)
     chosen = tuple(filter(None, state.choice("pictures").split(","))) or (view.picture,)
+    kept = [name for name in chosen if cache.uploads().get(name) is not None]
+    offered = tuple(dict.fromkeys((*samples, *seen, *kept)))
     unknown = next((name for name in chosen if name not in offered), None)
     if unknown is not None:
         raise PictureError(
@@ -91,7 +93,7 @@ def _choose_pictures(view: View) -> tuple[str, ...]:
 
 def _title(name: str) -> str:
     file = None if name in sample_pictures() else cache.uploads().get(name)
-    return PureWindowsPath(file[1]).name if file else name.replace("motorcycle_left", "motorcycle")
+    return PureWindowsPath(file[1]).name if file else SAMPLE_TITLES.get(name, name)
 
 
 def _pictures(count: int) -> str:

@@ -6,7 +6,6 @@ import csv
 import io
 from collections.abc import Callable
 from functools import partial
-from pathlib import PureWindowsPath
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,7 +15,6 @@ from interp import export
 from interp.ui.channel_grid import PAGE
 
 if TYPE_CHECKING:
-    from interp.attribution.base import Attribution
     from interp.inspection.attention import Attention
     from interp.inspection.channels import ChannelMaps, Order
     from interp.inspection.statistics import Statistics
@@ -27,7 +25,7 @@ _CSV = "The numbers of every layer and call, as the tree has them."
 
 def downloads(maps: ChannelMaps, measured: Statistics, order: Order, shared: bool) -> None:
     """The files; each is made when it is asked for, and none reruns the page."""
-    stem = _stem(maps.frame, maps.layer)
+    stem = export.stem_of(maps.frame, maps.layer)
     shown = min(maps.count, PAGE)
     montage = partial(montage_png, maps, order, shown, shared)
     files: list[tuple[str, str, str, Callable[[], bytes], str]] = [
@@ -59,7 +57,7 @@ def attention_download(found: Attention) -> None:
     st.download_button(
         "Attention weights",
         partial(attention_npz, found),
-        file_name=f"{_stem(found.frame, 'attention')}.npz",
+        file_name=f"{export.stem_of(found.frame, 'attention')}.npz",
         mime="application/zip",
         key="download attention",
         help=f"{count} blocks × {heads} heads × {tokens} × {tokens} tokens, and the rollout.",
@@ -89,16 +87,6 @@ def attention_npz(found: Attention) -> bytes:
         picture=np.array(found.frame.picture.sha256),
     )
     return encoded.getvalue()
-
-
-def _stem(frame: Attribution, part: str) -> str:
-    """What the names of the files begin with: picture, model and the part of it."""
-    return export.safe_stem(
-        PureWindowsPath(frame.picture.name).stem,
-        frame.model_name,
-        "" if frame.source != "untrained" else "untrained",
-        part,
-    )
 
 
 def montage_png(maps: ChannelMaps, order: Order, count: int, shared: bool) -> bytes:

@@ -8,7 +8,7 @@ import streamlit as st
 
 from interp.ui import layers_results
 from interp.ui.state import View
-from interp.ui.waiting import working
+from interp.ui.waiting import plain, working
 
 if TYPE_CHECKING:
     from interp.attribution.base import LayerCall
@@ -36,9 +36,10 @@ def show_operations(
     with working(f"Reading the operations of {layer}"):
         found = layers_results.layer_operations(key, str(layer), layer, model, picture)
     count = sum(node.name not in LEAVES for node in found.nodes)
+    operations = f"{count} autograd operation{'s'[: count != 1]}"
     st.markdown(
-        f"**{found.kind}** is one module and **{count} autograd operation{'s'[: count != 1]}**. A "
-        f"hook on `{layer}` sees what goes in and what comes out, once a call; autograd records "
+        f"**{plain(found.kind)}** is one module and **{operations}**. "
+        f"A hook on `{layer}` sees what goes in and what comes out, once a call; autograd records "
         "each operation between. A gradient inside is out of reach of a module hook: it takes a "
         "tensor hook (`tensor.register_hook`) on what stands between two operations."
     )
@@ -64,7 +65,7 @@ def line(node: Operation) -> str:
     end = f" → {shape}" if shape else ""
     if node.inputs:
         end += f", from {', '.join(str(number + 1) for number in node.inputs)}"
-    return f"{node.title} `{node.name}`{end}"
+    return f"{plain(node.title)} `{node.name}`{end}"
 
 
 def dot(found: Operations, theme: str) -> str:

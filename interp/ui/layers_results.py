@@ -62,15 +62,16 @@ class Dead:
 
 
 @st.cache_resource(scope="session", max_entries=4, show_spinner=False)
-def dead(key: View, pictures: tuple[str, ...], frame: int, _model: LoadedModel) -> Dead:
-    """The units that are dead on all of these pictures; the key is `of_picture` without picture.
+def dead(key: View, pictures: tuple[str, ...], _model: LoadedModel) -> Dead:
+    """The units that are dead on all of these pictures; the key is `of_picture`.
 
-    `frame` is that of the picture of the view, where it is among them.
+    The frame of the key is that of its picture, where it is among them.
     """
     ledger = HookLedger()
-    opened = [cache.picture(name, frame if name == key.picture else 0) for name in pictures]
+    opened = [cache.picture(name, key.frame if name == key.picture else 0) for name in pictures]
     rows = dead_units(_model, opened, fit=key.fit, ledger=ledger)
-    runs.note(f"Dead units on {len(pictures)} picture(s)", ledger)
+    count = "1 picture" if len(pictures) == 1 else f"{len(pictures)} pictures"
+    runs.note(f"Dead units on {count}", ledger)
     return Dead(rows, ledger)
 
 

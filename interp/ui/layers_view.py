@@ -13,6 +13,7 @@ from interp.ui.layers_choice import Section, choose_call
 from interp.ui.layers_dead import show_dead
 from interp.ui.layers_operations import show_operations
 from interp.ui.state import View
+from interp.ui.waiting import plain
 
 if TYPE_CHECKING:
     from interp.attribution.base import LayerCall
@@ -34,7 +35,7 @@ def headline(layer: LayerCall, model: LoadedModel) -> None:
     """Path, class and shape of the chosen layer, and which of its calls is shown."""
     info = (layer.info, *layer.info.later_calls)[layer.call]
     star = " :primary[★]" if layer.info.recommended else ""
-    st.markdown(f"### `{layer.info.path}` {layer.info.kind}{star}")
+    st.markdown(f"### `{layer.info.path}` {plain(layer.info.kind)}{star}")
     parts = [shape_text(info) or "no tensor", LAYOUTS[info.layout]]
     parts.append(f"{layer.info.parameters:,} parameters" if layer.info.parameters else "no weights")
     if layer.info.recommended:

@@ -11,8 +11,9 @@ from interp.ui.picks import answer, answered
 from interp.ui.runs import Run, Totals
 
 WHATS = ("registered", "fired", "changed", "removed", "error")
-# Its marks, tables and files are the hook panel's.
-SHARED = ("hook_panel.css", *(f"hook_panel.{p}.js" for p in ("kinds", "canvas", "save", "table")))
+# Its marks, tables, files and what the tab remembers are the hook panel's.
+_PARTS = ("kinds", "canvas", "memory", "save", "table")
+SHARED = ("hook_panel.css", *(f"hook_panel.{part}.js" for part in _PARTS))
 
 
 def sentence(totals: Totals) -> str:

@@ -15,6 +15,7 @@ from interp.picture import Picture
 from interp.ui import lab_state, state
 from interp.ui.gallery import Tile, gallery
 from interp.ui.waiting import plain
+from interp.ui.words import number, ordinal, signed
 
 MOST = 10
 THUMBNAIL, LARGE = 320, 720
@@ -25,19 +26,6 @@ def choose(channel: str) -> None:
     state.change(sweep_channel=channel.removeprefix("channel "))
 
 
-def number(value: float) -> str:
-    """«−3.21», «+0.04», «0»: a change with its sign."""
-    text = f"{value:+.3g}" if value else "0"
-    return text.replace("-", "−")
-
-
-def ordinal(rank: int) -> str:
-    ending = (
-        "th" if rank % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(rank % 10, "th")
-    )
-    return f"{rank}{ending}"
-
-
 def one_channel(found: Sweep, model: LoadedModel, picture: Picture, channel: int) -> None:
     """One channel: where it is active, what it is worth, and the hook that silences it."""
     st.markdown(f"**Channel {channel}**")
@@ -46,14 +34,16 @@ def one_channel(found: Sweep, model: LoadedModel, picture: Picture, channel: int
             _on_picture(found, picture, channel, LARGE), width="stretch", alt=_words(found, channel)
         )
     values = found.maps[channel]
-    flat = f" It is {values.min():.3g} everywhere: no place stands out." if _flat(values) else ""
+    flat = (
+        f" It is {number(values[0, 0])} everywhere: no place stands out." if _flat(values) else ""
+    )
     drop = float(found.measured[channel])
     rank = int(np.flatnonzero(found.order() == channel)[0]) + 1
     place = "most" if rank == 1 else f"{ordinal(rank)} most"
     matters = f"It matters {place} of {len(found.channels)}." if drop else "It does not matter."
     st.caption(
-        f"Silenced, it changes the score by {number(-drop)}; predicted: "
-        f"{number(-float(found.predicted[channel]))}. {matters}{flat}"
+        f"Silenced, it changes the score by {signed(-drop)}; predicted: "
+        f"{signed(-float(found.predicted[channel]))}. {matters}{flat}"
     )
     st.button(
         f"Add a hook that silences channel {channel}",
@@ -97,7 +87,7 @@ def most_important(found: Sweep, picture: Picture, channel: int) -> None:
                 str(one),
                 _on_picture(found, picture, one, THUMBNAIL),
                 f"channel {one}",
-                detail=number(-float(found.measured[one])),
+                detail=signed(-float(found.measured[one])),
                 alt=_words(found, one),
             )
             for one in order
@@ -116,7 +106,7 @@ def _pills(found: Sweep, order: list[int], channel: int) -> None:
     st.pills(
         "Channel that matters most",
         order,
-        format_func=lambda one: f"channel {one}: {number(-float(found.measured[one]))}",
+        format_func=lambda one: f"channel {one}: {signed(-float(found.measured[one]))}",
         key="sweep pills",
         label_visibility="collapsed",
         on_change=_pill_pressed,
@@ -152,5 +142,4 @@ def _words(found: Sweep, channel: int) -> str:
     height, width = values.shape
     where = "" if height * width == 1 else f", strongest at row {row + 1} of {height}, "
     where += "" if height * width == 1 else f"column {column + 1} of {width}"
-    text = f"Channel {channel}: {values.min():.3g} to {values.max():.3g}{where}"
-    return text.replace(" -", " −")
+    return f"Channel {channel}: {number(values.min())} to {number(values.max())}{where}"

@@ -2,16 +2,20 @@
 
 import csv
 import io
+from functools import partial
+from pathlib import PureWindowsPath
 
 import numpy as np
 import streamlit as st
 
+from interp.export import safe_stem
 from interp.inspection.sweep import Sweep
 from interp.models.loading import LoadedModel
 from interp.picture import Picture
 from interp.ui import charts, state
-from interp.ui.sweep_channels import choose, most_important, number, one_channel, ordinal
+from interp.ui.sweep_channels import choose, most_important, one_channel
 from interp.ui.waiting import plain
+from interp.ui.words import ordinal, signed
 
 # What a rank correlation of at least so much means.
 MEANINGS = (
@@ -54,14 +58,21 @@ def show_result(found: Sweep, model: LoadedModel, picture: Picture) -> None:
     most_important(found, picture, channel)
     st.download_button(
         "CSV of all channels",
-        _csv(found),
-        file_name=f"{found.target.slug}.sweep.{found.path}.{found.to}.csv",
+        partial(_csv, found),
+        file_name=_file_name(found, model, picture),
         mime="text/csv",
         icon=":material/download:",
         key="sweep csv",
         on_click="ignore",
         help="A line for each channel done: its index, and the measured and predicted drop.",
     )
+
+
+def _file_name(found: Sweep, model: LoadedModel, picture: Picture) -> str:
+    layer = f"{found.path}#{found.call}" if found.call else found.path
+    name, untrained = PureWindowsPath(picture.name).stem, "" if model.trained else "untrained"
+    parts = name, model.spec.name, untrained, layer, "sweep", found.to, found.target.slug
+    return f"{safe_stem(*parts)}.csv"
 
 
 def _chosen(found: Sweep, default: int) -> int:
@@ -83,7 +94,7 @@ def _headline(found: Sweep, first: int) -> str:
     return (
         f"**Channel {first}** of `{found.path}` matters most: without it the score of "
         f"*{plain(found.target.label)}* is {found.before - drop:.4g} instead of "
-        f"{found.before:.4g} (**{number(-drop)}**).{_first_predicted(found, first)} Silencing "
+        f"{found.before:.4g} (**{signed(-drop)}**).{_first_predicted(found, first)} Silencing "
         f"lowers the score for {_some(lower)}, raises it for {_some(higher)} and changes nothing "
         f"for {_some(len(found.channels) - lower - higher)}. {took}"
     ).replace(" -", " −")
@@ -98,7 +109,7 @@ def _first_predicted(found: Sweep, first: int) -> str:
     rank = int((np.abs(found.measured) > abs(found.measured[place])).sum()) + 1
     return (
         f" Gradient × activation puts channel {channel} first, which is {ordinal(rank)} when "
-        f"silenced ({number(-float(found.measured[place]))})."
+        f"silenced ({signed(-float(found.measured[place]))})."
     )
 
 

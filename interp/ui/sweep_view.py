@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import streamlit as st
 
-from interp.errors import InterpError
+from interp.errors import InterpError, LayerError
 from interp.hooks.ledger import HookLedger
 from interp.inspection.sweep import TO, Sweep, sweep
 from interp.models.layers import LayerInfo
@@ -38,12 +38,16 @@ def channel_sweep(view: View, model: LoadedModel, picture: Picture) -> HookLedge
         f"*{_target_label(view, model, picture)}* change? Only "
         "what follows the layer is run again, for many channels at once."
     )
-    path, _, number = (state.choice("sweep_layer") or _default(model)).partition("#")
+    path, sign, number = (state.choice("sweep_layer") or _default(model)).partition("#")
     call = int(number) if number.isdecimal() else 0
     wanted = Wanted.of(view, path, call, state.choice("sweep_to", TO[0]))
     sweep_runs.stop_others(wanted)
     try:
         # What is wrong with an address is said before anything runs.
+        if sign and not number.isdecimal():
+            raise LayerError(
+                f"«{path}#{number}» is no call of a layer: write «{path}#0» for its first"
+            )
         reports = sweep(model, picture, path, call, view.target, view.fit, wanted.to)
     except InterpError as error:
         sweep_runs.stop()

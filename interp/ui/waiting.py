@@ -67,7 +67,7 @@ def working(text: str, height: int = 440) -> Iterator[None]:
     """
     place = st.empty()
     with place.container(key=f"working {text}"):
-        st.caption(text)
+        st.caption(plain(text))
         st.skeleton(height=height)
     try:
         yield

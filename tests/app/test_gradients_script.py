@@ -112,7 +112,7 @@ def test_a_layer_of_the_address():
     assert "`features.3.0.block.0.0` :gray[Conv2d]" in text(at)
     shown = text(open_page(at="features.99", layer="features.2.0"))
     assert "«features.99» is no layer of this model: this is «features.2.0»." in shown
-    assert "`features.2.0` :gray[_LiteBlock]" in shown  # the one of the other pages
+    assert "`features.2.0` :gray[\\_LiteBlock]" in shown  # the one of the other pages
 
 
 @pytest.mark.parametrize(

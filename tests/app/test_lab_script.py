@@ -289,6 +289,10 @@ def test_the_recipe_is_in_the_address() -> None:
     assert "recipe" not in app.query_params
 
 
+def test_a_sweep_of_what_is_no_call_is_refused() -> None:
+    assert "«features.8#x» is no call of a layer" in words(lab(sweep_layer="features.8#x"))
+
+
 def test_the_script_stands_under_code() -> None:
     app = lab(SILENCE, target="281", fit="letterbox")
     (code,) = app.code

@@ -5,6 +5,9 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from interp.picture import sample_pictures
+from interp.ui import cache
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -70,6 +73,13 @@ def test_each_section_says_what_it_shows(section: str, said: str) -> None:
 def test_dead_units_are_those_of_all_the_pictures() -> None:
     said = words(run(section="dead", layer="features.8.2", pictures="coffee,chelsea"))
     assert "of 1,280** dead on both pictures" in said
+
+
+def test_dead_units_take_an_upload_that_only_the_address_knows() -> None:
+    name = cache.uploads().add(sample_pictures()["chelsea"].read_bytes(), "cat.png")
+    app = run(section="dead", layer="features.8.2", pictures=f"coffee,{name}")
+    assert not app.error
+    assert "of 1,280** dead on both pictures" in words(app)
 
 
 @pytest.mark.parametrize(

@@ -105,7 +105,9 @@ def every_channel_has_a_line(page: Page) -> None:
     with page.expect_download() as waiting:
         button(page, "CSV of all channels").click()
     download = waiting.value
-    assert download.suggested_filename == "espresso-967.sweep.features.7.0.block.2.zero.csv"
+    assert download.suggested_filename == (
+        "coffee.efficientnet_lite0.features.7.0.block.2.sweep.zero.espresso-967.csv"
+    )
     rows = list(csv.DictReader(download.path().read_text("utf-8").splitlines()))
     assert [int(row["channel"]) for row in rows] == list(range(320))
     shown = tiles(page).first

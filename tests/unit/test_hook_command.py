@@ -160,6 +160,11 @@ def test_other_wrong_arguments_end_with_2(
     assert "it is no text in UTF-8" in capsys.readouterr().err
     assert call(coffee, "--recipe", recipe, "--target", "no such class") == 2
     assert call(coffee, "--recipe", recipe, "--out", "") == 2
+    capsys.readouterr()
+    for other in (("--json",), ("--out", tmp_path / "out")):
+        assert call(coffee, "--recipe", recipe, "--code", *other) == 2
+        assert "leave --json and --out away" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
     with pytest.raises(SystemExit) as ended:
         call(coffee)
     assert ended.value.code == 2

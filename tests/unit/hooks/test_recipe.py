@@ -84,6 +84,8 @@ def test_steps_are_added_replaced_moved_and_taken_out() -> None:
     assert order(recipe) == "abc"
     with pytest.raises(HookError, match="has a step «a» already"):
         recipe.add(a)
+    with pytest.raises(HookError, match="has a step «a» already"):
+        Recipe((a, b, a))
     with pytest.raises(HookError, match="has no step «x»: it has a, b, c"):
         recipe.without("x")
 

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from interp.errors import LayerError, ModelError, TargetError
+from interp.errors import LayerError, ModelError, PictureError, TargetError
 from interp.geometry import Preset
 from interp.hooks.capture import capture
 from interp.hooks.ledger import HookLedger, audit
@@ -331,6 +331,8 @@ def test_refusals(bundled, cup):
         layer_values(bundled, cup, "feature.8")
     with pytest.raises(LayerError, match="no call 1"):
         layer_values(bundled, cup, "features.8", call=1)
+    with pytest.raises(PictureError, match="no fit «zoom»"):
+        travel(bundled, cup, fit="zoom")
 
 
 def test_values_of_a_layer_are_those_behind_its_numbers(bundled, cup, seen):

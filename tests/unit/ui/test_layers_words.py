@@ -20,7 +20,7 @@ from interp.ui.layer_tree import _row
 from interp.ui.layers_attention import head_text, parse_head
 from interp.ui.layers_files import statistics_csv, vector_npz
 from interp.ui.layers_operations import dot, line
-from interp.ui.layers_words import number, ordinal, signed
+from interp.ui.words import number, ordinal, signed
 
 RELU = LayerStatistics("a", 0, (1, 2, 3, 3), 0.25, 0.5, 0.0, math.inf, 2.0, 2, 0)
 
@@ -41,6 +41,7 @@ def test_numbers_have_three_digits_and_a_true_minus() -> None:
     assert signed(0.5) == "+0.5"
     assert signed(-0.5) == "−0.5"
     assert signed(0.0) == "0"
+    assert signed(-0.0) == "0"
 
 
 def test_the_statistics_are_a_line_a_call() -> None:

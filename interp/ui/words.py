@@ -1,4 +1,4 @@
-"""Numbers of the Layers page in words."""
+"""Numbers as the pages write them."""
 
 
 def ordinal(place: int) -> str:
@@ -10,7 +10,7 @@ def ordinal(place: int) -> str:
 
 def number(value: float) -> str:
     """Three digits, with a true minus sign."""
-    return f"{float(value):.3g}".replace("-", "−")
+    return f"{float(value) + 0.0:.3g}".replace("-", "−")  # + 0.0: a negative zero is zero
 
 
 def signed(value: float) -> str:
