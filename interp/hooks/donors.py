@@ -1,9 +1,5 @@
 """What stands on a second picture at the place of a hook, to be patched in."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
-import torch
 from torch import Tensor
 
 from interp.geometry import Fit
@@ -12,22 +8,11 @@ from interp.hooks.passes import Pass
 from interp.hooks.recipe import Step
 from interp.hooks.session import HookSession
 from interp.hooks.sites import Site
-from interp.models.copies import freeze, own_state, private_copy
+from interp.hooks.undisturbed import undisturbed
+from interp.models.copies import frozen_copy
 from interp.models.loading import LoadedModel
 from interp.picture import Picture
 from interp.targets import Target
-
-
-@contextmanager
-def undisturbed(model: LoadedModel) -> Iterator[None]:
-    """Autograd on, whatever the caller is in, and the random state as it was at the end."""
-    devices = [model.device] if model.device.type == "cuda" else []
-    with (
-        torch.inference_mode(False),
-        torch.enable_grad(),
-        torch.random.fork_rng(devices=devices),
-    ):
-        yield
 
 
 def donor_values(
@@ -64,10 +49,10 @@ def donor_values(
         found[call] = value.detach().clone()
 
     calls = next(info.calls for info in model.layers if info.path == step.path)
-    copy = own_state(freeze(private_copy(model.module)))
+    copy = frozen_copy(model.module)
     session = HookSession(model.module, ledger, copy=copy)
     try:
-        with undisturbed(model), session.running():
+        with undisturbed(model.device, gradients=True), session.running():
             site = Site(session, step, calls, look)
             site.begin()
             run = Pass(session, (), gradients=True, keep_inputs=False)

@@ -8,7 +8,8 @@ from torch import Tensor, nn
 from interp.hooks.ledger import HookLedger
 from interp.hooks.session import HookSession
 from interp.hooks.tape import with_first_tensor
-from interp.models.copies import freeze, own_state, private_copy
+from interp.hooks.undisturbed import undisturbed
+from interp.models.copies import frozen_copy
 from interp.targets import find_logits
 
 
@@ -33,7 +34,7 @@ class FullPasses:
     def __init__(
         self, module: nn.Module, tensor: Tensor, path: str, call: int, ledger: HookLedger
     ) -> None:
-        self._copy = own_state(freeze(private_copy(module)))
+        self._copy = frozen_copy(module)
         self._tensor, self._ledger, self._place = tensor, ledger, (path, call)
 
     def __call__(self, values: Tensor) -> Tensor:
@@ -46,8 +47,7 @@ class FullPasses:
 
     def _logits(self, put: "_Put", value: Tensor) -> Tensor:
         put.value, put.calls = value, 0
-        devices = [value.device] if value.is_cuda else []
-        with torch.random.fork_rng(devices=devices):
+        with undisturbed(value.device, gradients=False):
             return find_logits(self._copy(self._tensor.clone()))[0]
 
 

@@ -12,14 +12,15 @@ from torch import Tensor
 
 from interp.errors import HookError
 from interp.geometry import Fit
-from interp.hooks.donors import donor_values, undisturbed
+from interp.hooks.donors import donor_values
 from interp.hooks.handle import HookHandle
 from interp.hooks.ledger import HookLedger, HookRecord, Kind
 from interp.hooks.recipe import Recipe, Step, check
 from interp.hooks.session import HookSession
 from interp.hooks.sites import registered_kind
+from interp.hooks.undisturbed import undisturbed
 from interp.hooks.worker import Worker
-from interp.models.copies import freeze, own_state, private_copy
+from interp.models.copies import frozen_copy
 from interp.models.loading import LoadedModel
 from interp.picture import Picture, open_picture, sample_pictures
 from interp.targets import Target
@@ -69,7 +70,7 @@ class Lab:
 
     def __init__(self, model: LoadedModel, ledger: HookLedger | None = None) -> None:
         self.model = model
-        copy = own_state(freeze(private_copy(model.module)))
+        copy = frozen_copy(model.module)
         self.session = HookSession(model.module, ledger, copy=copy)
         self.ledger = self.session.ledger  # the session's is another while a run is measured
         self.recipe = Recipe()
@@ -187,7 +188,11 @@ class Lab:
             try:
                 for worker, donors in ready:
                     worker.begin(donors)
-                with self.session.aside(ledger), undisturbed(self.model), self.session.running():
+                with (
+                    self.session.aside(ledger),
+                    undisturbed(self.model.device, gradients=True),
+                    self.session.running(),
+                ):
                     yield
             finally:
                 for worker in self._workers:

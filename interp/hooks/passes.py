@@ -8,9 +8,11 @@ import torch
 from torch import Tensor, nn
 
 from interp.hooks.ledger import HookLedger, HookRecord, audit
+from interp.hooks.nested import first_tensor
 from interp.hooks.session import HookSession
+from interp.hooks.undisturbed import undisturbed
 from interp.hooks.writes import tensors_in, twin
-from interp.models.copies import freeze, own_state, path_copy, private_copy
+from interp.models.copies import frozen_copy, path_copy
 from interp.targets import find_logits
 
 Call = tuple[str, int]
@@ -165,7 +167,7 @@ class Pass:
         added = False
         for path in self.outputs if paths is None else paths:
             for call, output in enumerate(self.outputs[path]):
-                tensor = next(iter(tensors_in(output)), None)
+                tensor = first_tensor(output)
                 known = (path, call) in self._gradients or (path, call) in self._by_tensor
                 if tensor is not None and tensor.requires_grad and not known:
                     self._watch_tensor((path, call), tensor, why)
@@ -207,13 +209,11 @@ def forward_pass(
     """
     paths = list(paths)
     light = light and not audit(module)
-    copy = path_copy(module, paths) if light else own_state(freeze(private_copy(module)))
+    copy = path_copy(module, paths) if light else frozen_copy(module)
     session = HookSession(module, ledger, copy=copy)
     try:
         with (
-            torch.inference_mode(False),
-            torch.set_grad_enabled(gradients),
-            torch.random.fork_rng(devices=[tensor.device] if tensor.is_cuda else []),
+            undisturbed(tensor.device, gradients=gradients),
             session.running(late=light),
         ):
             run = Pass(session, paths, gradients, keep_inputs=not light)

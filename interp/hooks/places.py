@@ -9,8 +9,9 @@ import torch
 from torch import Tensor, nn
 
 from interp.hooks.session import HookSession
+from interp.hooks.undisturbed import undisturbed
 from interp.hooks.writes import tensors_in
-from interp.models.copies import freeze, own_state, private_copy
+from interp.models.copies import frozen_copy
 from interp.models.loading import LoadedModel
 
 Key = tuple[str, Any]  # the class of a container, and an index or a name in it
@@ -83,7 +84,7 @@ def find_places(model: LoadedModel, paths: Iterable[str]) -> dict[str, Place]:
 
     Every `inplace` flag is off in this run, as it is in a script.
     """
-    copy = own_state(freeze(private_copy(model.module)))
+    copy = frozen_copy(model.module)
     for part in copy.modules():
         if hasattr(part, "inplace"):
             vars(part)["inplace"] = False
@@ -104,11 +105,8 @@ def find_places(model: LoadedModel, paths: Iterable[str]) -> dict[str, Place]:
         return hook
 
     example = torch.zeros(1, 3, size, size, device=model.device, dtype=_dtype(model.module))
-    cuda = [example.device] if example.is_cuda else []
     with (
-        torch.inference_mode(False),
-        torch.no_grad(),
-        torch.random.fork_rng(devices=cuda),
+        undisturbed(example.device, gradients=False),
         session,
     ):
         for path in dict.fromkeys(paths):

@@ -1,7 +1,6 @@
 """Runs again only what follows a layer, with other values in its place."""
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -12,8 +11,9 @@ from interp.errors import HookError
 from interp.hooks.ledger import HookLedger, describe
 from interp.hooks.session import HookSession
 from interp.hooks.tape import GIVEN, RUN, Kept, Tape, bytes_of, with_first_tensor
+from interp.hooks.undisturbed import undisturbed
 from interp.hooks.writes import twin
-from interp.models.copies import freeze, own_state, private_copy
+from interp.models.copies import frozen_copy
 from interp.targets import find_logits
 
 TOLERANCE = 1e-4
@@ -69,11 +69,14 @@ class Replay:
         call: int = 0,
         ledger: HookLedger | None = None,
     ) -> None:
-        self._copy = own_state(freeze(private_copy(module)))
+        self._copy = frozen_copy(module)
         shown = twin(tensor.detach())
         self._given: Tensor | None = None
         self._copies = False
-        with _quiet(tensor), HookSession(module, ledger, copy=self._copy) as session:
+        with (
+            undisturbed(tensor.device, gradients=False),
+            HookSession(module, ledger, copy=self._copy) as session,
+        ):
             self.ledger = session.ledger
             tape = Tape(session, path, call)
             self.logits, self.binary = find_logits(self._copy(shown))
@@ -113,7 +116,7 @@ class Replay:
         self._given = values.detach()
         self._next = {key: iter(script) for key, script in self._scripts.items()}
         try:
-            with _quiet(values):
+            with undisturbed(values.device, gradients=False):
                 return find_logits(self._copy(self._expanded(self._input)))[0]
         finally:
             self._given, self._next = None, {}
@@ -175,17 +178,6 @@ def _spread(value: Any, rows: int, copies: bool) -> Any:
         return wide.clone() if copies else wide
 
     return tree_map(spread, value)
-
-
-@contextmanager
-def _quiet(tensor: Tensor) -> Iterator[None]:
-    """Autograd follows nothing, whatever mode the caller is in, and no random state moves."""
-    with (
-        torch.inference_mode(False),
-        torch.no_grad(),
-        torch.random.fork_rng(devices=[tensor.device] if tensor.is_cuda else []),
-    ):
-        yield
 
 
 def _distance(found: Tensor, wanted: Tensor) -> float:

@@ -16,6 +16,7 @@ from interp.errors import LayerError
 from interp.geometry import Fit, Geometry
 from interp.hooks.ledger import HookLedger
 from interp.hooks.session import HookSession
+from interp.hooks.undisturbed import undisturbed
 from interp.inspection.attention_blocks import (
     attention_blocks,
     attention_weights,
@@ -23,7 +24,7 @@ from interp.inspection.attention_blocks import (
     token_grid,
 )
 from interp.inspection.frame import frame_of, read_only
-from interp.models.copies import freeze, own_state, private_copy
+from interp.models.copies import frozen_copy
 from interp.models.loading import LoadedModel
 from interp.picture import Picture
 from interp.targets import Target, find_logits
@@ -169,12 +170,10 @@ def attention(model: LoadedModel, picture: Picture, fit: Fit = "crop") -> Attent
     check_size(model, [info.path for info in blocks], extra + grid[0] * grid[1])
     ledger = HookLedger()
     found: dict[str, Tensor] = {}
-    copy = own_state(freeze(private_copy(model.module)))
+    copy = frozen_copy(model.module)
     tensor = model.prepare(picture, fit)
     with (
-        torch.inference_mode(False),
-        torch.no_grad(),
-        torch.random.fork_rng(devices=[tensor.device] if tensor.is_cuda else []),
+        undisturbed(tensor.device, gradients=False),
         HookSession(model.module, ledger, copy=copy) as session,
     ):
         for info in blocks:

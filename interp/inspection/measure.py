@@ -15,13 +15,13 @@ from interp.attribution.cam import grad_cam
 from interp.attribution.explanation import attribution_of, best_of
 from interp.errors import HookError
 from interp.geometry import Fit
-from interp.hooks.donors import undisturbed
 from interp.hooks.lab import Lab
 from interp.hooks.ledger import HookLedger
 from interp.hooks.passes import Pass
 from interp.hooks.recipe import Step
 from interp.hooks.session import HookSession
-from interp.models.copies import freeze, own_state, private_copy
+from interp.hooks.undisturbed import undisturbed
+from interp.models.copies import frozen_copy
 from interp.models.layers import channels_first
 from interp.models.loading import LoadedModel
 from interp.picture import Picture
@@ -74,9 +74,9 @@ def without_hooks(
 ) -> Measured:
     """One pass on a copy that carries no hook of the steps; they say what else to measure."""
     module = question.model.module
-    session = HookSession(module, ledger, copy=own_state(freeze(private_copy(module))))
+    session = HookSession(module, ledger, copy=frozen_copy(module))
     try:
-        with undisturbed(question.model), session.running():
+        with undisturbed(question.model.device, gradients=True), session.running():
             return measure(question, session, wanted, steps, None)
     finally:
         session.close()

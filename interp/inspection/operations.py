@@ -13,9 +13,10 @@ from interp.errors import LayerError
 from interp.geometry import Fit
 from interp.hooks.ledger import HookLedger
 from interp.hooks.session import HookSession
+from interp.hooks.undisturbed import undisturbed
 from interp.hooks.writes import tensors_in
 from interp.inspection.frame import find_call
-from interp.models.copies import freeze, own_state, private_copy
+from interp.models.copies import frozen_copy
 from interp.models.loading import LoadedModel
 from interp.picture import Picture
 
@@ -91,12 +92,10 @@ def operations(
     check_input(model, picture, fit)
     info = find_call(model, path, call)
     ledger, tensor = HookLedger(), model.prepare(picture, fit)
-    copy = own_state(freeze(private_copy(model.module)))
-    cuda = [tensor.device] if tensor.is_cuda else []
-    with torch.inference_mode(False), torch.random.fork_rng(devices=cuda):
+    copy = frozen_copy(model.module)
+    with undisturbed(tensor.device, gradients=True):
         args, kwargs = _given(model.module, copy, tensor, path, call, ledger)
-        with torch.enable_grad():
-            nodes, note = _graph(copy.get_submodule(path), args, kwargs)
+        nodes, note = _graph(copy.get_submodule(path), args, kwargs)
     return Operations(nodes, path, call, info.kind, note, ledger)
 
 

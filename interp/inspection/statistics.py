@@ -18,7 +18,8 @@ from interp.geometry import Fit
 from interp.hooks.ledger import HookLedger
 from interp.hooks.nested import first_tensor
 from interp.hooks.session import HookSession
-from interp.models.copies import freeze, own_state, private_copy
+from interp.hooks.undisturbed import undisturbed
+from interp.models.copies import frozen_copy
 from interp.models.layers import LayerInfo
 from interp.models.loading import LoadedModel
 from interp.picture import Picture
@@ -139,12 +140,9 @@ def _watch_all(
     model: LoadedModel, tensors: Sequence[Tensor], look: Look, ledger: HookLedger, purpose: str
 ) -> npt.NDArray[np.float32]:
     """Show every output of every layer to `look`, in one pass a tensor; the last one's logits."""
-    copy = own_state(freeze(private_copy(model.module)))
-    cuda = [tensors[0].device] if tensors[0].is_cuda else []
+    copy = frozen_copy(model.module)
     with (
-        torch.inference_mode(False),
-        torch.no_grad(),
-        torch.random.fork_rng(devices=cuda),
+        undisturbed(tensors[0].device, gradients=False),
         HookSession(model.module, ledger, copy=copy) as session,
     ):
         calls: dict[str, int] = {}

@@ -15,9 +15,10 @@ from interp.geometry import Fit
 from interp.hooks.capture import capture
 from interp.hooks.ledger import HookLedger
 from interp.hooks.session import HookSession
+from interp.hooks.undisturbed import undisturbed
 from interp.inspection.frame import find_call, frame_of, read_only
 from interp.inspection.gradient_watch import GradientWatch, LayerGradient, Verdict, norm_of
-from interp.models.copies import freeze, own_state, private_copy
+from interp.models.copies import frozen_copy
 from interp.models.loading import LoadedModel
 from interp.picture import Picture
 from interp.targets import Target, find_logits, parse_target
@@ -140,13 +141,10 @@ def travel(
     began = time.perf_counter()
     wanted = _wanted(model, target, label)
     picture_tensor = model.prepare(picture, fit)
-    copy = own_state(freeze(private_copy(model.module)))
+    copy = frozen_copy(model.module)
     parameters = [p.requires_grad_() for p in copy.parameters() if p.is_floating_point()]
-    cuda = [picture_tensor.device] if picture_tensor.is_cuda else []
     with (
-        torch.inference_mode(False),
-        torch.enable_grad(),
-        torch.random.fork_rng(devices=cuda),
+        undisturbed(picture_tensor.device, gradients=True),
         HookSession(model.module, ledger, copy=copy) as session,
     ):
         start = picture_tensor.detach().clone().requires_grad_()

@@ -231,6 +231,11 @@ def own_state(module: M) -> M:
     return module
 
 
+def frozen_copy(module: nn.Module) -> nn.Module:
+    """A private copy for a run: with buffers of its own, and tensors that need no gradient."""
+    return own_state(freeze(private_copy(module)))
+
+
 def freeze(module: M) -> M:
     """Give a private copy tensors that need no gradient, over the same memory.
 

@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 from typing import Any
 
-import torch
 from torch import Tensor, nn
 
 from interp.hooks.nested import first_tensor
 from interp.hooks.session import HookSession
+from interp.hooks.undisturbed import undisturbed
 from interp.hooks.writes import tensors_in
 from interp.models.axes import AxisTrace
 from interp.models.layers import Layout, layout_of
@@ -38,9 +38,7 @@ def input_table(module: nn.Module, example: Tensor) -> dict[str, tuple[InputInfo
     """
     found: dict[str, list[InputInfo]] = {}
     with (
-        torch.inference_mode(False),
-        torch.no_grad(),
-        torch.random.fork_rng(devices=[example.device] if example.is_cuda else []),
+        undisturbed(example.device, gradients=False),
         HookSession(module) as session,
     ):
         example = example.clone()

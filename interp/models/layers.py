@@ -4,12 +4,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-import torch
 from torch import Tensor, nn
 
 from interp.errors import LayerError
+from interp.hooks.nested import first_tensor
 from interp.hooks.session import HookSession, no_such_layer
-from interp.hooks.writes import tensors_in
+from interp.hooks.undisturbed import undisturbed
 from interp.models.axes import LAYOUTS, Axes, AxisTrace
 from interp.models.recommend import recommend
 
@@ -151,9 +151,7 @@ def _dry_run(module: nn.Module, example: Tensor) -> tuple[dict[str, _Seen], int]
     seen = {path: _Seen() for path, _ in module.named_modules()}
     finished = 0
     with (
-        torch.inference_mode(False),
-        torch.no_grad(),
-        torch.random.fork_rng(devices=[example.device] if example.is_cuda else []),
+        undisturbed(example.device, gradients=False),
         HookSession(module) as session,
     ):
         example = example.clone()
@@ -166,7 +164,7 @@ def _dry_run(module: nn.Module, example: Tensor) -> tuple[dict[str, _Seen], int]
                 finished += 1
                 entry.order = entry.order if entry.outputs else finished
                 entry.writes_input |= session.was_written((args, kwargs))
-                tensor = next(iter(tensors_in(output)), None)
+                tensor = first_tensor(output)
                 if tensor is None:
                     entry.outputs.append((None, None))
                 else:

@@ -66,12 +66,14 @@ def select(
 def _setting(step: Step, option: Option, draft: dict[str, Any]) -> None:
     """The field of one option of the action."""
     value = draft.get(option.name, step.values[option.name])
+
+    def choose(picked: Any) -> None:
+        _set(step, option, picked)
+
     if option.kind == "choice":
-        choose = lambda picked: _set(step, option, picked)  # noqa: E731
         select(step, option.title, option.choices, value, choose, option.help)
         return
     if option.kind == "picture":
-        choose = lambda picked: _set(step, option, picked)  # noqa: E731
         names = second_pictures(value)
         select(step, option.title, list(names), value, choose, option.help, names.__getitem__)
         second_picture(step.id, value, choose)
