@@ -37,7 +37,7 @@ class GradientCam:
         """
         paths = [layer.info.path for layer in request.layers]
         module = request.model.module
-        light = request.model.allows_light_pass(paths)
+        light = request.model.allows_light_pass
         with forward_pass(module, request.tensor, paths, ledger=request.ledger, light=light) as run:
             target = request.target.resolve(run.logits, run.binary)
             gradients = run.gradients(target.score(run.logits))

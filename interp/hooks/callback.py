@@ -2,13 +2,16 @@
 
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 from torch import Tensor
 
+from interp.hooks.guard import InPlaceGuard
 from interp.hooks.ledger import HookLedger, HookRecord
-from interp.hooks.out_of_place import OutOfPlace
+from interp.hooks.shown import Shown
 from interp.hooks.writes import tensors_in
+
+Keeps = Literal["all", "output", "nothing"]
 
 
 class Callback:
@@ -19,11 +22,13 @@ class Callback:
         fn: Callable[..., Any],
         record: HookRecord,
         ledger: HookLedger,
-        guard: OutOfPlace,
+        guard: InPlaceGuard,
+        *,
         with_kwargs: bool = False,
+        keeps: Keeps = "all",
     ) -> None:
         self.fn, self.record, self.ledger, self.guard = fn, record, ledger, guard
-        self.with_kwargs = with_kwargs
+        self.with_kwargs, self._keeps = with_kwargs, keeps
         self.__qualname__ = getattr(fn, "__qualname__", type(fn).__qualname__)
 
     def __call__(self, *given: Any) -> Any:
@@ -39,34 +44,29 @@ class Callback:
         return result
 
     def _before(self, module: Any, args: Any, kwargs: Any) -> Any:
-        given = args, kwargs
-        value = self.guard.current(given)
-        self.guard.keep(value)
-        result = self._call(value, module, *(value if self.with_kwargs else value[:1]))
-        if result is None:
-            return self._settled(given, value)
-        self.ledger.changed(self.record, shapes_of(result))
-        if self.with_kwargs:
-            return result
-        return (result if isinstance(result, tuple) else (result,)), value[1]
+        with self._shown((args, kwargs)) as seen:
+            value = seen.value
+            result = self._call(value, module, *(value if self.with_kwargs else value[:1]))
+            if result is not None and not self.with_kwargs:
+                result = (result if isinstance(result, tuple) else (result,)), value[1]
+            return self._settled(seen, result)
 
     def _after(self, module: Any, args: Any, kwargs: Any, output: Any) -> Any:
-        value = self.guard.current(output, returned=True)
-        self.record.returned = no_tensor(value)
-        self.guard.keep((args, kwargs, value))
-        between = (args, kwargs) if self.with_kwargs else (args,)
-        result = self._call(value, module, *between, value)
-        if result is None:
-            return self._settled(output, value)
-        self.ledger.changed(self.record, shapes_of(result))
-        return result
+        self.record.returned = no_tensor(output)
+        beside = Shown(self.guard, (args, kwargs), own=self._keeps == "all")
+        with beside, self._shown(output) as seen:
+            between = beside.value if self.with_kwargs else beside.value[:1]
+            result = self._call(seen.value, module, *between, seen.value)
+            return self._settled(seen, result)
 
-    def _settled(self, given: Any, value: Any) -> Any:
-        """What PyTorch is to go on with when the hook returned None; None for what it gave."""
-        now = self.guard.current(value, returned=True)
-        if now is not value:
-            self.ledger.changed(self.record, shapes_of(now))
-        return None if now is given else now
+    def _shown(self, value: Any) -> Shown:
+        return Shown(self.guard, value, own=self._keeps != "nothing")
+
+    def _settled(self, seen: Shown, result: Any) -> Any:
+        """What PyTorch is to go on with; None for what it has."""
+        if result is not None or seen.was_changed():
+            self.ledger.changed(self.record, shapes_of(seen.value if result is None else result))
+        return seen.handed_on(result)
 
     def _call(self, value: Any, *arguments: Any) -> Any:
         record, began = self.record, time.perf_counter()

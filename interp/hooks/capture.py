@@ -120,7 +120,7 @@ def capture(
         raise LayerError("a bare module takes a tensor, not a picture: load it with load_model")
     module = model.module if isinstance(model, LoadedModel) else model
     paths = list(layers)
-    light = isinstance(model, LoadedModel) and model.allows_light_pass(paths)
+    light = isinstance(model, LoadedModel) and model.allows_light_pass
     with forward_pass(module, tensor, paths, gradients=gradients, light=light) as run:
         found = wanted.resolve(run.logits, run.binary)
         grads = run.gradients(found.score(run.logits)) if gradients else {}

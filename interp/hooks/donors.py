@@ -55,7 +55,7 @@ def donor_values(
         with undisturbed(model.device, gradients=True), session.running():
             site = Site(session, step, calls, look)
             site.begin()
-            run = Pass(session, (), gradients=True, keep_inputs=False)
+            run = Pass(session, (), gradients=True)
             try:
                 run.run(model.prepare(picture, fit), from_input=True)
                 if step.kind not in ("forward_pre", "forward"):

@@ -1,6 +1,7 @@
-"""The first tensor in what a module is given or returns, and the same value with another one."""
+"""Tensors in what a module is given or returns, and the same value with others in their place."""
 
 import copy
+from collections.abc import Callable
 from typing import Any
 
 from torch import Tensor
@@ -15,14 +16,27 @@ def first_tensor(value: Any) -> Tensor | None:
 
 def with_first(value: Any, new: Tensor) -> Any:
     """`value` with its first tensor replaced: the same classes, everything else as it was."""
+    first = first_tensor(value)
+    rest = iter([new])
+    return map_tensors(value, lambda tensor: next(rest, tensor) if tensor is first else tensor)
+
+
+def map_tensors(value: Any, change: Callable[[Tensor], Tensor]) -> Any:
+    """`value` with `change` made to each tensor; the very same object where none is another."""
     if isinstance(value, Tensor):
-        return new
+        return change(value)
     if isinstance(value, dict):
-        key = next(key for key, item in value.items() if tensors_in(item))
+        new = {key: map_tensors(item, change) for key, item in value.items()}
+        if all(new[key] is item for key, item in value.items()):
+            return value
         same = copy.copy(value)
-        same[key] = with_first(value[key], new)
+        for key, item in new.items():
+            same[key] = item
         return same
-    place = next(place for place, item in enumerate(value) if tensors_in(item))
-    items = [*value[:place], with_first(value[place], new), *value[place + 1 :]]
+    if not isinstance(value, tuple | list):
+        return value
+    items = [map_tensors(item, change) for item in value]
+    if all(new is old for new, old in zip(items, value, strict=True)):
+        return value
     kind = type(value)
     return kind(*items) if hasattr(kind, "_fields") else kind(items)

@@ -11,7 +11,7 @@ from interp.hooks.ledger import HookLedger, HookRecord, audit
 from interp.hooks.nested import first_tensor
 from interp.hooks.session import HookSession
 from interp.hooks.undisturbed import undisturbed
-from interp.hooks.writes import tensors_in, twin
+from interp.hooks.writes import tensors_in
 from interp.models.copies import frozen_copy, path_copy
 from interp.targets import find_logits
 
@@ -35,9 +35,7 @@ class Pass:
     logits: Tensor
     binary: bool
 
-    def __init__(
-        self, session: HookSession, paths: Iterable[str], gradients: bool, keep_inputs: bool
-    ) -> None:
+    def __init__(self, session: HookSession, paths: Iterable[str], gradients: bool) -> None:
         self.session = session
         self.outputs: dict[str, list[Any]] = {}
         self._gradients: dict[Call, Tensor] = {}
@@ -46,17 +44,12 @@ class Pass:
         self._follow = gradients
         self._over = False
         for path in dict.fromkeys(paths):
-            if keep_inputs:
-                # Any hook protects what it sees.
-                session.forward_pre(
-                    path, lambda *given: None, purpose="its input stays", origin="engine"
-                )
             self._watch(path)
 
     def run(
         self, tensor: Tensor, *, from_input: bool = False, by_tensor: Iterable[str] = ()
     ) -> None:
-        """The forward pass, on a copy of the caller's tensor: a network may change its input.
+        """The forward pass.
 
         Parameters
         ----------
@@ -67,7 +60,7 @@ class Pass:
         by_tensor : iterable of str
             Layers whose gradient is to be read by a tensor hook, behind those that the output has.
         """
-        start = twin(tensor.detach())
+        start = tensor.detach()
         if from_input:
             self._starts.append(start.requires_grad_())
         self.logits, self.binary = find_logits(self.session.module(start))
@@ -145,7 +138,12 @@ class Pass:
                 self._store((path, 0), grad_output[0], backward.record)
 
         forward = self.session.forward(
-            path, keep_feature_map, with_kwargs=True, purpose="feature map", origin="engine"
+            path,
+            keep_feature_map,
+            with_kwargs=True,
+            keeps="output",
+            purpose="feature map",
+            origin="engine",
         )
         if self._follow:
             backward = self.session.full_backward(
@@ -203,9 +201,8 @@ def forward_pass(
     Parameters
     ----------
     light : bool
-        For a frozen module in evaluation mode that `is_simple`, and paths that do not write over
-        their own input. It spares the copy of what carries no hook, the hook that protects the
-        input, and the cost of watching operations before the first hook fires.
+        For a frozen module in evaluation mode that `is_simple`. It spares the copy of what carries
+        no hook.
     """
     paths = list(paths)
     light = light and not audit(module)
@@ -214,9 +211,9 @@ def forward_pass(
     try:
         with (
             undisturbed(tensor.device, gradients=gradients),
-            session.running(late=light),
+            session.running(),
         ):
-            run = Pass(session, paths, gradients, keep_inputs=not light)
+            run = Pass(session, paths, gradients)
             try:
                 run.run(tensor)
                 yield run

@@ -12,9 +12,9 @@ from torch import Tensor, nn
 
 from interp.errors import HookError, LayerError
 from interp.hooks.callback import Callback, shape_of
+from interp.hooks.guard import InPlaceGuard
 from interp.hooks.handle import HookHandle
 from interp.hooks.ledger import HookLedger, Kind, audit
-from interp.hooks.out_of_place import OutOfPlace
 from interp.models.copies import own_state, private_copy
 
 # PyTorch warns of a case that is meant here, a graph that starts at the hooked layer itself, and of
@@ -29,7 +29,7 @@ class HookSession:
     The copy shares the module's parameters and nothing else: hooks of two sessions never meet, the
     module itself never carries one, and statistics that a run updates stay in the copy. While the
     session is entered, in-place operations of the network leave what hooks saw untouched (see
-    `out_of_place`).
+    `guard`).
 
     Parameters
     ----------
@@ -64,7 +64,8 @@ class HookSession:
         self.ledger.foreign += tuple(h for h in audit(module) if h not in self.ledger.foreign)
         self.module = own_state(private_copy(module)) if copy is None else copy
         self._handles: list[HookHandle] = []
-        self._guard = OutOfPlace(Callback.__call__.__code__)
+        self._guard = InPlaceGuard()
+        self._guard.fence(self.module, own_input=True)
         self._entered: Any = None
         self.closed = False
 
@@ -85,15 +86,14 @@ class HookSession:
             self.close()
 
     @contextmanager
-    def running(self, *, late: bool = False) -> Iterator[None]:
+    def running(self) -> Iterator[None]:
         """One pass, or several, with in-place operations made harmless on this thread.
 
         Entering the session does this; a session whose hooks outlive a pass uses it for each.
-        `late` begins with the first hook that fires (see `OutOfPlace.during`).
         """
         self._check_open()
         try:
-            with self._guard.during(late=late):
+            with self._guard.during():
                 yield
         except BaseException as error:
             self.ledger.fail(error)
@@ -127,7 +127,7 @@ class HookSession:
         for handle in self._handles:
             handle.settle()
         self._handles.clear()
-        self._guard.forget()
+        self._guard.open()
 
     def forward_pre(
         self, path: str, fn: Callable[..., Any], *, with_kwargs: bool = False, **options: Any
@@ -136,6 +136,11 @@ class HookSession:
 
         With `with_kwargs` it is `fn(module, args, kwargs)` and returns both or None. Options of
         every registration: `purpose` and `origin` for the ledger, `prepend` to run first.
+
+        What a hook is given is its own: no later write of the network changes it, and a gradient
+        that is asked for at it is the one that comes back through this module. A hook
+        that neither keeps nor changes it is given the network's own tensors with `keeps="nothing"`,
+        and one that does so to an output alone is spared copies of the input with "output".
         """
         return self._on_module("forward_pre", path, fn, with_kwargs, options)
 
@@ -190,11 +195,13 @@ class HookSession:
         class_name = type(self._find(path)).__name__ if path else "Tensor"
         record = self.ledger.register("tensor", path, class_name, purpose, origin)
         callback = Callback(fn, record, self.ledger, self._guard)
-        return self._keep(HookHandle(record, tensor.register_hook(callback), self.ledger))
+        return self._keep(
+            HookHandle(record, self._guard.first(tensor).register_hook(callback), self.ledger)
+        )
 
     def was_written(self, value: Any) -> bool:
         """Whether the network has written over a tensor in `value` that a hook saw in this pass."""
-        return self._guard.is_stale(value)
+        return self._guard.is_written(value)
 
     def _on_module(
         self,
@@ -208,12 +215,17 @@ class HookSession:
         module = self._find(path)
         purpose, origin = options.pop("purpose", ""), options.pop("origin", "user")
         record = self.ledger.register(kind, path, type(module).__name__, purpose, origin)
-        callback = Callback(fn, record, self.ledger, self._guard, with_kwargs)
+        keeps = options.pop("keeps", "all")
+        callback = Callback(
+            fn, record, self.ledger, self._guard, with_kwargs=with_kwargs, keeps=keeps
+        )
         if kind in ("forward_pre", "forward"):
             options["with_kwargs"] = True
         raw = getattr(module, f"register_{kind}_hook")(callback, **options)
         if reason := self._cannot_fire(path, module):
             record.status = f"cannot fire: {reason}"
+        elif keeps != "nothing":
+            self._guard.fence(module)
         return self._keep(HookHandle(record, raw, self.ledger))
 
     def _keep(self, handle: HookHandle) -> HookHandle:

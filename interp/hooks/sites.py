@@ -154,18 +154,12 @@ class Site:
             return None
         if not torch.is_grad_enabled():
             return None
-        of_module = self.step.kind != "tensor"
-        hooked = tensor
-        if of_module and not (tensor._is_view() and tensor._backward_hooks):
-            # So that what else is done with the same tensor adds nothing; hooks share one view,
-            # as those of several views would run in the opposite order.
-            hooked = tensor.view_as(tensor)
-        if not hooked.requires_grad:
-            self.starts.append(hooked.requires_grad_())
+        if not tensor.requires_grad:
+            self.starts.append(tensor.requires_grad_())
 
         def fn(gradient: Tensor) -> Tensor | None:
             self.acted += 1
             return self._act(gradient, call)
 
-        self._session.tensor(hooked, fn, path=self.step.path, purpose=self.step.sentence())
-        return with_first(value, hooked) if of_module else None
+        self._session.tensor(tensor, fn, path=self.step.path, purpose=self.step.sentence())
+        return None

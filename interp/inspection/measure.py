@@ -94,7 +94,7 @@ def measure(
     ledger = session.ledger
     paths = [info.path for info in question.model.layers if info.calls]
     by_tensor = _by_tensor(steps, paths)
-    run = Pass(session, paths, gradients=True, keep_inputs=False)
+    run = Pass(session, paths, gradients=True)
     try:
         watched = _Parameters(session, hooked_parameters(steps))
         run.run(question.tensor, from_input=True, by_tensor=by_tensor)

@@ -62,6 +62,7 @@ def input_table(module: nn.Module, example: Tensor) -> dict[str, tuple[InputInfo
 
         options: dict[str, Any] = {
             "with_kwargs": True,
+            "keeps": "nothing",
             "purpose": "dry run of inputs",
             "origin": "engine",
         }

@@ -16,6 +16,14 @@ from interp.models.recommend import recommend
 Layout = Literal["nchw", "nhwc", "tokens", "vector", "other"]
 
 
+_NOTES: dict[str, Any] = {
+    "with_kwargs": True,
+    "keeps": "nothing",
+    "purpose": "dry run",
+    "origin": "engine",
+}
+
+
 @dataclass(frozen=True)
 class LayerInfo:
     """One module of a network, as a dry run found it.
@@ -23,8 +31,7 @@ class LayerInfo:
     `shape` is the shape of its first call's output and None where it never ran or returns no
     tensor; `grid` is the (h, w) of a spatial layout and `extra_tokens` how many tokens (a class
     token) stand before the patches; `order` is when its first call ended; `reason` says why it
-    never ran, or why it is recommended. `writes_input` says that it changes what it is called with.
-    `later_calls` describes its second call and those after.
+    never ran, or why it is recommended. `later_calls` describes its second call and those after.
     """
 
     path: str
@@ -38,7 +45,6 @@ class LayerInfo:
     grid: tuple[int, int] | None = None
     extra_tokens: int = 0
     order: int = -1
-    writes_input: bool = False
     later_calls: tuple["LayerInfo", ...] = ()
 
     @property
@@ -55,11 +61,10 @@ class LayerInfo:
 
 @dataclass
 class _Seen:
-    """What each call of a module returned, when the first ended, and whether it wrote its input."""
+    """What each call of a module returned, and when the first ended."""
 
     outputs: list[tuple[tuple[int, ...] | None, Axes | None]] = field(default_factory=list)
     order: int = -1
-    writes_input: bool = False
 
 
 def layer_table(module: nn.Module, example: Tensor) -> tuple[LayerInfo, ...]:
@@ -163,7 +168,6 @@ def _dry_run(module: nn.Module, example: Tensor) -> tuple[dict[str, _Seen], int]
                 entry = seen[path]
                 finished += 1
                 entry.order = entry.order if entry.outputs else finished
-                entry.writes_input |= session.was_written((args, kwargs))
                 tensor = first_tensor(output)
                 if tensor is None:
                     entry.outputs.append((None, None))
@@ -174,8 +178,7 @@ def _dry_run(module: nn.Module, example: Tensor) -> tuple[dict[str, _Seen], int]
             return hook
 
         for path in seen:
-            session.forward_pre(path, lambda *given: None, purpose="dry run", origin="engine")
-            session.forward(path, note(path), with_kwargs=True, purpose="dry run", origin="engine")
+            session.forward(path, note(path), **_NOTES)
         with trace:
             session.module(example)
     shape, _ = seen[""].outputs[0]
@@ -189,7 +192,6 @@ def _describe(path: str, part: nn.Module, seen: _Seen) -> LayerInfo:
         calls=len(seen.outputs),
         parameters=sum(p.numel() for p in part.parameters()),
         order=seen.order,
-        writes_input=seen.writes_input,
     )
     rows = []
     for shape, axes in seen.outputs:

@@ -81,13 +81,9 @@ class LoadedModel:
         return input_table(self.module, _example(self.module, self.preset, self.device))
 
     @cached_property
-    def _is_simple(self) -> bool:
+    def allows_light_pass(self) -> bool:
+        """Whether a pass may be `light` (see `forward_pass`)."""
         return is_simple(self.module)
-
-    def allows_light_pass(self, paths: Sequence[str]) -> bool:
-        """Whether a pass with hooks on these layers may be `light` (see `forward_pass`)."""
-        writing = {info.path for info in self.layers if info.writes_input}
-        return self._is_simple and writing.isdisjoint(paths)
 
     def prepare(self, picture: Picture, fit: Fit = "crop") -> Tensor:
         """The model's input: (1, 3, h, w), normalised, on the net's device and of its type."""

@@ -52,7 +52,7 @@ def run(lab: Lab, target: int = 0) -> tuple[list[float], list[float] | None]:
     with lab.running(HookLedger(), "crop", Target(target)):
         inputs: list[Tensor] = []
         lab.session.forward_pre("", lambda module, args: inputs.append(args[0]))
-        one = Pass(lab.session, (), gradients=True, keep_inputs=False)
+        one = Pass(lab.session, (), gradients=True)
         try:
             one.run(lab.model.prepare(COLOUR), from_input=True)
             given = one.logits[0, target]

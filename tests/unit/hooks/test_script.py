@@ -79,7 +79,7 @@ def by_lab(
         with lab.running(HookLedger(), fit, target):
             inputs: list[Tensor] = []
             lab.session.forward_pre("", lambda module, args: inputs.append(args[0]))
-            run = Pass(lab.session, (), gradients=True, keep_inputs=False)
+            run = Pass(lab.session, (), gradients=True)
             try:
                 run.run(tensor, from_input=True)
                 gradients: tuple[Any, ...] = (None,)

@@ -17,7 +17,6 @@ from torch import Tensor, nn
 import interp
 from interp.hooks.passes import forward_pass
 from interp.hooks.session import HookSession
-from interp.hooks.writes import written
 
 
 class Net(nn.Module):
@@ -734,27 +733,3 @@ def test_nothing_is_watched_once_the_session_is_over() -> None:
 
     assert _len_torch_function_stack() == 0
     assert torch.equal(same, x * 2 + 1)
-
-
-@pytest.mark.parametrize(
-    ("func", "args", "kwargs", "place"),
-    [
-        (Tensor.add_, (torch.ones(1),), {}, 0),
-        (Tensor.__iadd__, (torch.ones(1),), {}, 0),
-        (Tensor.__setitem__, (torch.ones(1), 0, 1), {}, 0),
-        (torch.relu_, (), {"input": torch.ones(1)}, "input"),
-        (F.relu, (torch.ones(1),), {"inplace": True}, 0),
-        (F.relu, (torch.ones(1),), {"inplace": False}, None),
-        (torch.add, (torch.ones(1), 1), {"out": torch.ones(1)}, "out"),
-        (torch.add, (torch.ones(1), 1), {"out": None}, None),
-        (Tensor.add, (torch.ones(1), 1), {}, None),
-        (Tensor.__add__, (torch.ones(1), 1), {}, None),
-        (Tensor.requires_grad_, (torch.ones(1),), {}, None),
-        (Tensor.__len__, (torch.ones(1),), {}, None),
-        (torch.is_grad_enabled, (), {}, None),
-    ],
-)
-def test_which_argument_an_operation_writes_to(
-    func: Any, args: Any, kwargs: Any, place: int | str | None
-) -> None:
-    assert written(func, args, kwargs) == place

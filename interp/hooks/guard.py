@@ -1,0 +1,370 @@
+"""Hooks on a network that writes in place: memory stays where it is, autograd's record is mended.
+
+Two things go wrong when a network writes over a tensor that a hook was given: what the hook kept
+is overwritten, and a full backward hook raises, since the tensor that PyTorch hands on is a view
+that may not be written to. Here a hook is given a tensor of its own, copied only when the network
+writes, and the network goes on with another over the network's own memory, behind it in the graph.
+So no operation reads or writes anything else than it would without hooks: values are the same bit
+for bit, whatever is a view of what. Only autograd can take two tensors over one memory for two
+things. `InPlaceGuard` knows which these are, and when one was written to, the others get its
+history before they are used again.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+from weakref import ref
+
+import torch
+from torch import Tensor, nn
+from torch.autograd import Function
+from torch.autograd.graph import saved_tensors_hooks
+from torch.overrides import TorchFunctionMode
+from torch.utils.weak import WeakTensorKeyDictionary
+
+from interp.errors import HookError
+from interp.hooks.fence import Fence
+from interp.hooks.writes import storage_of, tensors_in, twin
+
+_SEVERAL_VIEWS = frozenset(
+    "chunk split split_with_sizes tensor_split unbind hsplit vsplit dsplit __iter__".split()  # noqa: SIM905
+)
+_VIEW_PROPERTIES = frozenset("T mT H mH real imag data".split())  # noqa: SIM905
+
+
+class _Through(Function):
+    """Tensors over the memory of others, with the gradient flowing to a third kind."""
+
+    @staticmethod
+    def forward(ctx: Any, memories: tuple[Tensor, ...], *paths: Tensor) -> tuple[Tensor, ...]:
+        made = tuple(memory.detach() for memory in memories)
+        pairs = zip(made, paths, strict=True)
+        ctx.mark_non_differentiable(*[one for one, path in pairs if not path.requires_grad])
+        return made
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        return None, *gradients
+
+
+class _Became(Function):
+    """A tensor whose values are there already gets the history of another one."""
+
+    @staticmethod
+    def forward(ctx: Any, old: Tensor, new: Tensor, is_view: bool) -> Tensor:
+        ctx.is_view = is_view
+        ctx.mark_dirty(old)
+        return old
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, Tensor, None]:
+        # Without a zero for its part of them a view's base would lose all of its gradients.
+        return torch.zeros_like(gradient) if ctx.is_view else None, gradient, None
+
+
+class _Same:
+    """Tensors that autograd takes for different ones and that are the same piece of memory."""
+
+    def __init__(self) -> None:
+        self.members: list[tuple[ref[Tensor], Any]] = []
+
+    def add(self, tensor: Tensor) -> None:
+        self.members.append((ref(tensor), tensor.grad_fn))
+
+    def alive(self) -> list[tuple[Tensor, Any]]:
+        found = [(tensor, node) for own, node in self.members if (tensor := own()) is not None]
+        self.members = [(ref(tensor), node) for tensor, node in found]
+        return found
+
+    def settle(self, *, views: bool) -> bool:
+        """Give every member the history of the one that was written to; whether there was one.
+
+        A view's history is made anew from its base's when it is asked for, which must be told
+        first: without `views` no view is asked.
+        """
+        alive = self.alive()
+        for writer, node in alive:
+            if (views or not writer._is_view()) and writer.grad_fn is not node:
+                self.follow(writer)
+                return True
+        return False
+
+    def follow(self, writer: Tensor) -> None:
+        """Give every member the history of one."""
+        others = [tensor for tensor, _ in self.alive() if tensor is not writer]
+        self.members = []
+        for tensor in others:
+            _follow(tensor, writer)
+        for tensor in (writer, *others):
+            self.add(tensor)
+
+
+def _follow(other: Tensor, writer: Tensor) -> None:
+    # The memory was written to once: that is what the version counts.
+    with torch.enable_grad(), torch.autograd._unsafe_preserve_version_counter(other):
+        if other.shape != writer.shape or other.stride() != writer.stride():
+            other.as_strided_(writer.size(), writer.stride(), writer.storage_offset())
+        if writer.requires_grad:
+            _Became.apply(other, writer, other._is_view())
+        else:
+            other.detach_()
+
+
+class _Memory:
+    """One storage that several tensors name, and its version when they last agreed."""
+
+    def __init__(self, version: int) -> None:
+        self.version = version
+        self.groups: list[_Same] = []
+
+    def group_of(self, tensor: Tensor) -> _Same:
+        for group in self.groups:
+            if any(own() is tensor for own, _ in group.members):
+                return group
+        group = _Same()
+        group.add(tensor)
+        self.groups.append(group)
+        return group
+
+    def settle(self) -> None:
+        """Let every group follow the one of its members that was written to.
+
+        Raises
+        ------
+        HookError
+            If that does not come to an end, which would be a wrong gradient.
+        """
+        for _ in range(2 * len(self.groups) + 2):
+            if not self._next_follows():
+                self.groups = [group for group in self.groups if len(group.alive()) > 1]
+                return
+        raise HookError(
+            "this network writes to one tensor under several names in a way that cannot be "
+            "followed: its gradients would be wrong, so they are not given"
+        )
+
+    def _next_follows(self) -> bool:
+        """Whether there was a group with a member written to; it has been told."""
+        return any(g.settle(views=False) for g in self.groups) or any(
+            g.settle(views=True) for g in self.groups
+        )
+
+
+class InPlaceGuard(TorchFunctionMode):
+    """While it is on, hooks and in-place operations of the network do not disturb each other.
+
+    It is local to its thread. `fence` readies a module for full backward hooks, `own` is what a
+    hook is given for a tensor of the network, and `handed_on` what the network goes on with.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._depth = 0
+        self._memories: dict[int, _Memory] = {}
+        self._seen: Any = WeakTensorKeyDictionary()
+        self._behind: Any = WeakTensorKeyDictionary()
+        self._fences: dict[int, Fence] = {}
+        self._calls: list[dict[int, int]] = []
+        self._busy = False
+
+    @property
+    def on(self) -> bool:
+        return self._depth > 0
+
+    @contextmanager
+    def during(self) -> Iterator[None]:
+        """Be on while a pass runs; what a pass left is let go of at its end."""
+        if self._depth:
+            yield
+            return
+        with self, saved_tensors_hooks(_as_saved, _as_saved_then):
+            self._depth = 1
+            try:
+                yield
+            finally:
+                self._depth = 0
+                self.forget()
+
+    def forget(self) -> None:
+        """Let go of every tensor: the pass is over."""
+        for kept in (self._memories, self._seen, self._behind, self._calls):
+            kept.clear()
+
+    def fence(self, module: nn.Module, *, own_input: bool = False) -> None:
+        """Ready a module for full backward hooks; `own_input` keeps it off what it is given."""
+        if id(module) not in self._fences:
+            self._fences[id(module)] = Fence(module, self, own_input=own_input)
+
+    def open(self) -> None:
+        """Take every fence off again."""
+        for fence in self._fences.values():
+            fence.remove()
+        self._fences.clear()
+
+    # --- what hooks are given, and what the network goes on with ---
+
+    def own(self, tensor: Tensor) -> Tensor:
+        """A tensor with the same values for a hook, which no write of the network changes."""
+        self.settle(tensor)
+        own = twin(tensor)
+        behind = self._behind.get(tensor)
+        if behind is not None and not self.changed(behind):
+            self._behind[own] = self.first(behind)
+        self._seen[own] = tensor.detach(), tensor._version, own._version
+        return own
+
+    def changed(self, own: Tensor) -> bool:
+        """Whether a hook has written to a tensor that it was given."""
+        return own in self._seen and own._version != self._seen[own][2]
+
+    def handed_on(self, own: Tensor, tensor: Tensor) -> Tensor:
+        """What the network goes on with after a hook was given `own` for `tensor`.
+
+        A tensor over the same memory, behind the hook's in the graph. What the hook wrote is
+        written there first.
+        """
+        if self.changed(own):
+            tensor.copy_(own)
+            memory, *_ = self._seen[own]
+            self._seen[own] = memory, memory._version, own._version
+        elif own.requires_grad and torch.is_grad_enabled():
+            (made,) = self.through((own,), (tensor,))
+            self._behind[made] = own
+            return made
+        return tensor
+
+    def first(self, own: Tensor) -> Tensor:
+        """What the first of several hooks was given where another was given `own` for the same.
+
+        Hooks on tensors fire from the last to the first along the graph; those of several hooks
+        are to fire in the order in which they were put on.
+        """
+        return self._behind.get(own, own)
+
+    def is_written(self, value: Any) -> bool:
+        """Whether the network has written to what a tensor in `value`, given to a hook, was of."""
+        for tensor in tensors_in(value):
+            seen = self._seen.get(tensor)
+            if seen is not None and seen[0]._version != seen[1]:
+                return True
+        return False
+
+    # --- tensors over one memory ---
+
+    @contextmanager
+    def call(self, given: Any) -> Iterator[None]:
+        """A call of a module that is given these values."""
+        depth = len(self._calls)
+        self._calls.append({storage_of(one): one._version for one in tensors_in(given)})
+        try:
+            yield
+        finally:
+            del self._calls[depth:]
+
+    def _was_written_by_call(self, tensor: Tensor) -> bool:
+        before = self._calls[-1].get(storage_of(tensor)) if self._calls else None
+        return before is not None and before != tensor._version
+
+    def through(
+        self, paths: tuple[Tensor, ...], memories: tuple[Tensor, ...]
+    ) -> tuple[Tensor, ...]:
+        """New tensors over the memory of some, whose gradient flows to `paths` instead.
+
+        One node of the graph stands behind all of them. A path that needs no gradient is none:
+        its memory's own tensor is handed on. Where the module that is running wrote to the memory
+        that it was given, whoever names it goes on behind the new tensor, as the module's caller
+        does where it throws the result away.
+        """
+        for tensor in memories:
+            self.settle(tensor)
+        with self._at_work():
+            made = _Through.apply(memories, *paths)
+            for memory, new, path in zip(memories, made, paths, strict=True):
+                if path.requires_grad:
+                    self._join(memory, new)
+        return tuple(
+            new if path.requires_grad else memory
+            for memory, new, path in zip(memories, made, paths, strict=True)
+        )
+
+    def _join(self, tensor: Tensor, new: Tensor) -> None:
+        memory = self._memories.get(storage_of(tensor))
+        if memory is None:
+            memory = self._memories[storage_of(tensor)] = _Memory(tensor._version)
+        group = memory.group_of(tensor)
+        if self._was_written_by_call(tensor):
+            group.follow(new)
+            memory.settle()
+        else:
+            group.add(new)
+
+    def settle(self, tensor: Tensor) -> None:
+        """If the memory of a tensor was written to under another name, give it that history."""
+        if self._busy or not self._memories or tensor.is_inference():
+            return
+        memory = self._memories.get(storage_of(tensor))
+        if memory is not None and memory.version != tensor._version:
+            memory.version = tensor._version
+            with self._at_work():
+                memory.settle()
+
+    @contextmanager
+    def _at_work(self) -> Iterator[None]:
+        """What the guard itself does is nothing to be guarded."""
+        busy, self._busy = self._busy, True
+        try:
+            yield
+        finally:
+            self._busy = busy
+
+    def __torch_function__(
+        self,
+        func: Callable[..., Any],
+        types: Any,
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any:
+        kwargs = kwargs or {}
+        name = getattr(func, "__name__", "")
+        if name == "__get__" and func.__self__.__name__ not in _VIEW_PROPERTIES:  # type: ignore[attr-defined]
+            return func(*args, **kwargs)
+        if self._memories:
+            for value in args:
+                self._settle_all(value)
+            for value in kwargs.values():
+                self._settle_all(value)
+        result = func(*args, **kwargs)
+        if name in _SEVERAL_VIEWS and torch.is_grad_enabled():
+            return _one_by_one(args[0] if args else next(iter(kwargs.values())), result)
+        return result
+
+    def _settle_all(self, value: Any) -> None:
+        if isinstance(value, Tensor):
+            self.settle(value)
+        elif isinstance(value, list | tuple):
+            for item in value:
+                self._settle_all(item)
+
+
+def _as_saved(tensor: Tensor) -> Tensor:
+    """What autograd keeps for backward: values that no later write of the network changes."""
+    return tensor if isinstance(tensor, nn.Parameter) else twin(tensor.detach())
+
+
+def _as_saved_then(tensor: Tensor) -> Tensor:
+    return tensor
+
+
+def _one_by_one(source: Tensor, parts: Any) -> Any:
+    """The parts of a tensor as views of their own.
+
+    Autograd refuses to write to one of several views made together, which a network may do where
+    nobody asks for gradients.
+    """
+    views = [
+        source.as_strided(part.size(), part.stride(), part.storage_offset())
+        if part._is_view()
+        else part
+        for part in parts
+    ]
+    return tuple(views) if isinstance(parts, tuple) else type(parts)(views)
