@@ -376,6 +376,40 @@ def test_a_layer_off_the_path_is_refused_with_one_that_would_do():
         run(model, torch.randn(1, 3, 4, 4), ["body", "side"], "cat")
 
 
+class Unused(nn.Module):
+    """A net whose scores depend on neither of its two layers, under three names."""
+
+    def __init__(self):
+        super().__init__()
+        self.a, self.b = nn.Conv2d(3, 2, 1), nn.Conv2d(3, 2, 1)
+        self.c = self.a
+
+    def forward(self, x):
+        self.a(x), self.b(x)
+        return x.mean((2, 3))[:, :2]
+
+
+def test_a_refused_layer_is_never_the_one_that_is_suggested():
+    model = load_model(module=Unused(), categories=["dog", "cat"], device="cpu")
+    for path, other in [("a", "b"), ("c", "b"), ("b", "a")]:
+        with pytest.raises(LayerError) as error:
+            run(model, torch.randn(1, 3, 4, 4), [path], "cat")
+        assert str(error.value) == (
+            f"cat (1) does not depend on layer «{path}»: choose another, such as «{other}»"
+        )
+
+
+def test_a_layer_without_another_is_refused_without_a_suggestion():
+    net = Unused()
+    del net.b
+    net.b = net.a
+    model = load_model(module=net, categories=["dog", "cat"], device="cpu")
+    with pytest.raises(
+        LayerError, match="«a#0», and no other layer of this model has a grid of pl"
+    ):
+        run(model, torch.randn(1, 3, 4, 4), ["a"], "cat")
+
+
 def test_nothing_of_the_caller_is_touched():
     model = untrained("resnet18")
     picture = torch.randn(1, 3, 64, 64)
