@@ -14,7 +14,7 @@ from interp.attribution.explanation import layer_calls
 from interp.errors import LayerError
 from interp.geometry import Preset
 from interp.hooks.capture import capture
-from interp.models.layers import find_layer
+from interp.models.layers import find_layer, recommended_layer
 from interp.models.loading import load_model
 from interp.targets import parse_target
 
@@ -397,6 +397,26 @@ def test_a_refused_layer_is_never_the_one_that_is_suggested():
         assert str(error.value) == (
             f"cat (1) does not depend on layer «{path}»: choose another, such as «{other}»"
         )
+
+
+class SecondUnused(nn.Module):
+    """The recommended layer runs twice, and nothing comes of its second call."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.last = nn.Conv2d(3, 3, 1), nn.Conv2d(3, 3, 1)
+
+    def forward(self, x):
+        x = self.last(self.first(x))
+        self.last(x)
+        return x.mean((2, 3))[:, :2]
+
+
+def test_another_call_of_a_refused_layer_is_not_suggested():
+    model = load_model(module=SecondUnused(), categories=["dog", "cat"], device="cpu")
+    assert recommended_layer(model.layers).path == "last"
+    with pytest.raises(LayerError, match=r"«last#1»: choose another, such as «first»"):
+        run(model, torch.randn(1, 3, 4, 4), ["last#1"], "cat")
 
 
 def test_a_layer_without_another_is_refused_without_a_suggestion():
