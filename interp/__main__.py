@@ -37,6 +37,8 @@ examples:
       what speaks for class 281 rather than for class 282
   python -m interp explain cat.jpg --target "Egyptian cat:prob" --out out
       its probability instead of its logit
+  python -m interp explain cup.jpg --model resnet18 --weights years.pth --target '#10' --out out
+      class 10 by its index, where a class may be named «10»; =2015 is a class by its name alone
   python -m interp explain cat.jpg --model vgg16 --layer features.28 --method hirescam --out out
       another model, layer and method; several --layer give the mean of their maps
   python -m interp explain cat.jpg --model resnet18 --weights mine.pth --out out
@@ -274,7 +276,8 @@ def _add_question(command: _Parser) -> None:
         default="",
         metavar="T",
         help="a class index or name, the difference of two (281-282), :prob or :logprob behind "
-        "it; default: the most likely class",
+        "it; where a name looks like one of these, «#10» is the index and «=10» the name, also in "
+        "a difference (=10-=2); default: the most likely class",
     )
     add(
         "--fit",

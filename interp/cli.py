@@ -220,7 +220,9 @@ def _explain(
 
 def _line(label: str, attribution: Attribution, title: str, png: Path) -> str:
     top = attribution.predictions[0]
-    aim = "" if str(attribution.target) == str(top.index) else f" for {attribution.target.label}"
+    target = attribution.target
+    plain = (target.index, target.against, target.scale) == (top.index, None, "logit")
+    aim = "" if plain else f" for {target.label}"
     where = f"{' + '.join(attribution.layers)} ({' × '.join(map(str, attribution.map.shape))})"
     line = (
         f"{label}  {top.name} {100 * top.probability:.1f} %  ·  {title}{aim} at {where}"

@@ -1,18 +1,17 @@
 """What is being explained: a class, or the difference of two, as a logit or a probability."""
 
-import difflib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from numbers import Integral
+from typing import Any
 
 import torch
 from torch import Tensor
 from torch.nn.functional import log_softmax, logsigmoid
 
-from interp.errors import ModelError, TargetError
-
-Scale = Literal["logit", "prob", "logprob"]
+from interp.errors import ModelError
+from interp.target_text import Meaning, Scale, no_class, read, write
 
 
 @dataclass(frozen=True)
@@ -91,10 +90,11 @@ class Target:
         return re.sub(r"[^\w]+", "-", " ".join(parts)).strip("-").lower()
 
     def __str__(self) -> str:
-        text = "" if self.index is None else str(self.index)
-        if self.against is not None:
-            text += f"-{self.against}"
-        return text if self.scale == "logit" else f"{text}:{self.scale}"
+        """Text that `parse_target` reads as this target on the same categories.
+
+        Plain indices, «281-282:prob», and «#281» where a plain one is a class's name too.
+        """
+        return write(Meaning(self.index, self.against, self.scale), self.categories)
 
 
 def parse_target(target: "str | int | Target | None", categories: Sequence[str] = ()) -> Target:
@@ -103,9 +103,11 @@ def parse_target(target: "str | int | Target | None", categories: Sequence[str] 
     Parameters
     ----------
     target : str, int, Target or None
-        None or "" is the top prediction, an index (`281`), a class name (`tabby`), a contrast
-        (`281-282` or `tabby-tiger cat`); `:prob` or `:logprob` behind it explains that instead of
-        the logit.
+        None or "" is the top prediction; then an index (`281`), a class name (`tabby`), or a
+        contrast (`281-282` or `tabby-tiger cat`). `:prob` or `:logprob` behind it explains that
+        instead of the logit. Where a name looks like any of this, `#281` is the index, `=281` the
+        name, and `=10-=2` or `#1-#0` a contrast; only the last scale is one, so that
+        `=cat:prob:logit` is the class named «cat:prob». An int is an index.
     categories : sequence of str
         The model's class names in order; without them any index is taken. One name is that of a
         model with a single logit (see `class_names`).
@@ -113,24 +115,18 @@ def parse_target(target: "str | int | Target | None", categories: Sequence[str] 
     Raises
     ------
     TargetError
-        If there is no such class, or the name stands for several.
+        If there is no such class, or the text can be read in several ways; the message names them
+        and how to write each.
     """
     names = class_names(categories)
+    if isinstance(target, Integral) and not isinstance(target, bool):
+        target = Target(int(target))
     if isinstance(target, Target):
         for index in (target.index, target.against):
             _check_index(index, len(names) or None)
         return replace(target, categories=names)
-    text = "" if target is None else str(target).strip()
-    scale: Any = "logit"
-    body, colon, suffix = text.rpartition(":")
-    if colon and suffix.strip() in ("prob", "logprob", "logit"):
-        text, scale = body.strip(), suffix.strip()
-    if not text:
-        return Target(None, None, scale, names)
-    first, second = _split_contrast(text, names)
-    index = _class_index(first, names)
-    against = None if second is None else _class_index(second, names)
-    return Target(index, against, scale, names)
+    meaning = read("" if target is None else str(target), names)
+    return Target(meaning.index, meaning.against, meaning.scale, names)
 
 
 def class_names(categories: Sequence[str]) -> tuple[str, ...]:
@@ -199,57 +195,6 @@ def _fields(value: Any) -> dict[str, Any]:
     return {"logits": value.logits}
 
 
-def _split_contrast(text: str, names: tuple[str, ...]) -> tuple[str, str | None]:
-    if numbers := re.fullmatch(r"(\d+)\s*[-−]\s*(\d+)", text):
-        return numbers[1], numbers[2]
-    known = {name.casefold() for name in names}
-    if text.casefold() in known or re.fullmatch(r"[-+]?\d+", text):
-        return text, None
-    cuts = ((text[: dash.start()], text[dash.end() :]) for dash in re.finditer(r"[-−]", text))
-    found = [
-        (left.strip(), right.strip())
-        for left, right in cuts
-        if all(
-            part.strip().casefold() in known or part.strip().isdecimal() for part in (left, right)
-        )
-    ]
-    if len(found) > 1:
-        ways = " or as ".join(f"«{left}» − «{right}»" for left, right in found)
-        raise TargetError(f"«{text}» can be read as {ways}: write the indices, as in 281-282")
-    return found[0] if found else (text, None)
-
-
-def _class_index(text: str, names: tuple[str, ...]) -> int:
-    if re.fullmatch(r"[-+]?\d{1,18}", text):
-        index = int(text)
-        _check_index(index, len(names) or None)
-        return index
-    wanted = text.casefold()
-    folded = [name.casefold() for name in names]
-    found = [i for i, name in enumerate(names) if name == text]
-    found = found or [i for i, name in enumerate(folded) if name == wanted]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        raise TargetError(
-            f"{len(found)} classes are named «{text}»: write the index, one of "
-            f"{', '.join(map(str, found))}"
-        )
-    raise TargetError(f"no class is named «{text}»: {_hint(wanted, names, folded)}")
-
-
-def _hint(wanted: str, names: Sequence[str], folded: Sequence[str]) -> str:
-    """Classes with that word in their names, and those with a similar name."""
-    has_word = re.compile(rf"\b{re.escape(wanted)}\b").search
-    close = [i for i, name in enumerate(folded) if has_word(name)]
-    close += [folded.index(name) for name in difflib.get_close_matches(wanted, folded, n=3)]
-    if not close:
-        return "write its index or its exact name"
-    return f"did you mean {' or '.join(names[i] for i in list(dict.fromkeys(close))[:3])}?"
-
-
 def _check_index(index: int | None, count: int | None) -> None:
-    if index is None or (index >= 0 and (count is None or index < count)):
-        return
-    last = "" if count is None else f", the model's classes are 0 to {count - 1}"
-    raise TargetError(f"no class has the index {index}{last}")
+    if index is not None and not (index >= 0 and (count is None or index < count)):
+        raise no_class(index, count)

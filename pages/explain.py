@@ -7,6 +7,7 @@ from interp.ui.waiting import first_screen
 with first_screen():
     from interp.attribution import get_method
     from interp.errors import InterpError
+    from interp.targets import parse_target
     from interp.ui import cache, result, state
     from interp.ui.controls import sidebar
     from interp.ui.heatmap_view import heatmap_view
@@ -42,7 +43,7 @@ with top:
         attribution.predictions,
         attribution.target.index,
         key="predictions",
-        on_pick=lambda index: state.change(target=str(index)),
+        on_pick=lambda index: state.change(target=str(parse_target(index, model.categories))),
     )
 
 result.headline(attribution, method, model)

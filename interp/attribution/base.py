@@ -50,7 +50,7 @@ class LayerCall:
     call: int = 0
 
     def __str__(self) -> str:
-        return f"{self.info.path}#{self.call}" if self.info.calls > 1 else self.info.path
+        return self.info.call_name(self.call) if self.info.calls > 1 else self.info.path
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from torch import Tensor
 from interp.attribution.base import Outcome, Parameter, Request
 from interp.errors import LayerError
 from interp.hooks.passes import forward_pass
-from interp.models.layers import channels_first, recommended_layer
+from interp.models.layers import another, channels_first
 
 
 @dataclass(frozen=True)
@@ -49,8 +49,8 @@ class GradientCam:
             feature_map, gradient = features[call[0]][call[1]], gradients.get(call)
             if feature_map is None or gradient is None:
                 raise LayerError(
-                    f"{target.label} does not depend on layer «{layer}»: choose another, such as "
-                    f"«{recommended_layer(request.model.layers).path}»"
+                    f"{target.label} does not depend on layer «{layer}»"
+                    + another(request.model.layers, layer.info)
                 )
             maps.append(
                 self.combine(

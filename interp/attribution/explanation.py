@@ -1,6 +1,5 @@
 """From a picture to heatmaps: the one way that the screen, the command line and the API take."""
 
-import re
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -23,6 +22,7 @@ from interp.attribution.base import (
 from interp.attribution.notes import degenerate, notes_on
 from interp.errors import LayerError, MethodError, ModelError, PictureError, TargetError
 from interp.geometry import FITS, Fit
+from interp.models.layer_names import split_call
 from interp.models.layers import find_layer, recommended_layer
 from interp.models.loading import LoadedModel
 from interp.picture import Picture
@@ -173,10 +173,7 @@ def _layer_call(model: LoadedModel, name: Any) -> LayerCall:
         raise LayerError(
             f"a layer is named by its path, such as «layer4.1»: {type(name).__name__} is no name"
         )
-    path, hash_sign, number = name.partition("#")
-    if hash_sign and not re.fullmatch(r"\d{1,9}", number):
-        raise LayerError(f"«{name}» is no call of a layer: write «{path}#0» for its first")
-    call = int(number or 0)
+    path, call = split_call(name, {info.path for info in model.layers})
     return LayerCall(find_layer(model.layers, path, call), call)
 
 

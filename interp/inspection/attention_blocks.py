@@ -18,6 +18,7 @@ def attention_blocks(model: LoadedModel) -> list[LayerInfo]:
         info
         for info in model.layers
         if info.calls == 1
+        and not info.same_as  # a block that is counted twice would be multiplied twice
         and isinstance(model.module.get_submodule(info.path), nn.MultiheadAttention)
         and token_grid(model, info) != ((0, 0), 0)
     ]

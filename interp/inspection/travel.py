@@ -219,7 +219,7 @@ def _wanted(model: LoadedModel, target: str | int | Target | None, label: int | 
         return parse_target(target, model.categories)
     if target not in (None, ""):
         raise TargetError("the loss is a target's score or the cross-entropy: give one, not both")
-    return parse_target(f"{label}:logprob", model.categories)
+    return replace(parse_target(label, model.categories), scale="logprob")
 
 
 def _loss_name(found: Target, label: int | None) -> str:

@@ -1,20 +1,37 @@
 """The layer table: what every module of a network does in one dry run, and where to look first."""
 
-from collections.abc import Iterable
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any
 
 from torch import Tensor, nn
 
-from interp.errors import LayerError
 from interp.hooks.nested import first_tensor
-from interp.hooks.session import HookSession, no_such_layer
+from interp.hooks.session import HookSession
 from interp.hooks.undisturbed import undisturbed
 from interp.models.axes import LAYOUTS, Axes, AxisTrace
+from interp.models.layer_info import (
+    LayerInfo,
+    Layout,
+    another,
+    channels_first,
+    find_layer,
+    recommended_layer,
+)
+from interp.models.layer_names import call_mark, first_names
 from interp.models.recommend import recommend
 
-Layout = Literal["nchw", "nhwc", "tokens", "vector", "other"]
-
+__all__ = [
+    "LayerInfo",
+    "Layout",
+    "another",
+    "channels_first",
+    "find_layer",
+    "layer_table",
+    "layout_of",
+    "list_layers",
+    "recommended_layer",
+]
 
 _NOTES: dict[str, Any] = {
     "with_kwargs": True,
@@ -22,41 +39,6 @@ _NOTES: dict[str, Any] = {
     "purpose": "dry run",
     "origin": "engine",
 }
-
-
-@dataclass(frozen=True)
-class LayerInfo:
-    """One module of a network, as a dry run found it.
-
-    `shape` is the shape of its first call's output and None where it never ran or returns no
-    tensor; `grid` is the (h, w) of a spatial layout and `extra_tokens` how many tokens (a class
-    token) stand before the patches; `order` is when its first call ended; `reason` says why it
-    never ran, or why it is recommended. `later_calls` describes its second call and those after.
-    """
-
-    path: str
-    kind: str
-    calls: int = 0
-    shape: tuple[int, ...] | None = None
-    layout: Layout = "other"
-    parameters: int = 0
-    recommended: bool = False
-    reason: str = ""
-    grid: tuple[int, int] | None = None
-    extra_tokens: int = 0
-    order: int = -1
-    later_calls: tuple["LayerInfo", ...] = ()
-
-    @property
-    def spatial(self) -> bool:
-        """Whether a heatmap can be made of it: it has a place for every value, and several."""
-        return self.grid is not None and max(self.grid) > 1
-
-    @property
-    def channels(self) -> int | None:
-        if self.shape is None or self.layout == "other":
-            return None
-        return self.shape[1] if self.layout == "nchw" else self.shape[-1]
 
 
 @dataclass
@@ -80,76 +62,24 @@ def layer_table(module: nn.Module, example: Tensor) -> tuple[LayerInfo, ...]:
     Returns
     -------
     tuple of LayerInfo
-        In the order of `named_modules`, the root left out; one at most is `recommended`.
+        In the order of `named_modules`, the root left out; one at most is `recommended`. A module
+        that is registered under several paths has a row for each.
     """
     seen, classes = _dry_run(module, example)
-    modules = dict(module.named_modules())
+    modules = dict(module.named_modules(remove_duplicate=False))
+    first = first_names(module)
     table = []
     for path, part in modules.items():
-        if not path:
-            continue
-        info = _describe(path, part, seen[path])
-        parent = modules[path.rpartition(".")[0]]
-        table.append(info if info.calls else replace(info, reason=_why_silent(part, parent)))
-    chosen, reason = recommend(module, example, table, modules, classes)
+        if path:
+            info = _describe(path, part, seen[first[path]])
+            parent = modules[path.rpartition(".")[0]]
+            table.append(_named(info, part, parent, first[path], modules))
+    own = [info for info in table if not info.same_as]
+    chosen, reason = recommend(module, example, own, modules, classes)
     return tuple(
         replace(info, recommended=True, reason=reason) if info.path == chosen else info
         for info in table
     )
-
-
-def recommended_layer(table: Iterable[LayerInfo]) -> LayerInfo:
-    """The recommended layer of a table.
-
-    Raises
-    ------
-    LayerError
-        If the network has no layer with a spatial map.
-    """
-    for info in table:
-        if info.recommended:
-            return info
-    raise LayerError(
-        "this model has no layer with a spatial map whose gradient reaches the scores: "
-        "Grad-CAM has nothing to show for it"
-    )
-
-
-def find_layer(table: Iterable[LayerInfo], path: str, call: int = 0) -> LayerInfo:
-    """The row of a layer that can carry a heatmap, as it is at one of its calls.
-
-    Raises
-    ------
-    LayerError
-        If there is no such layer, it never ran or not as often, or it has no spatial map.
-    """
-    rows = {info.path: info for info in table}
-    info = rows.get(path)
-    if info is None:
-        raise no_such_layer(path, rows)
-    if not info.calls:
-        raise LayerError(f"layer «{path}» never runs: {info.reason}{_instead(rows, path)}")
-    if not 0 <= call < info.calls:
-        calls = ", ".join(f"{path}#{number}" for number in range(info.calls))
-        raise LayerError(f"layer «{path}» runs {info.calls} time(s): its calls are {calls}")
-    info = (info, *info.later_calls)[call]
-    if not info.spatial:
-        shape = "×".join(map(str, info.shape or ())) or "no tensor"
-        raise LayerError(
-            f"layer «{path}» ({info.kind}) returns {shape}, which has no grid of places"
-            + _instead(rows, path)
-        )
-    return info
-
-
-def _instead(rows: dict[str, LayerInfo], path: str) -> str:
-    """What to choose in place of a layer: the last one inside it, or else the recommended one."""
-    usable = [info for info in rows.values() if info.spatial]
-    inside = [info for info in usable if info.path.startswith(f"{path}.")]
-    best = max(inside or usable, key=lambda info: (info.recommended, info.order), default=None)
-    if best is None:
-        return ", and no layer of this model has one"
-    return f": choose another, such as «{best.path}»"
 
 
 def _dry_run(module: nn.Module, example: Tensor) -> tuple[dict[str, _Seen], int]:
@@ -200,6 +130,20 @@ def _describe(path: str, part: nn.Module, seen: _Seen) -> LayerInfo:
     return replace(rows[0], later_calls=tuple(rows[1:])) if rows else silent
 
 
+def _named(
+    info: LayerInfo, part: nn.Module, parent: nn.Module, first: str, known: Collection[str]
+) -> LayerInfo:
+    """A row, all calls of it, with how calls are written and the module's other name."""
+    reasons = [] if info.calls else [_why_silent(part, parent)]
+    mark, same_as = call_mark(info.path, info.calls, known), "" if first == info.path else first
+    if same_as:
+        reasons.append(f"the same module as «{first}»")
+    first_call, *later = (
+        replace(row, call_mark=mark, same_as=same_as) for row in (info, *info.later_calls)
+    )
+    return replace(first_call, later_calls=tuple(later), reason="; ".join(reasons))
+
+
 def layout_of(
     shape: tuple[int, ...] | None, axes: Axes | None
 ) -> tuple[Layout, tuple[int, int] | None, int]:
@@ -242,13 +186,3 @@ def list_layers(model: Any) -> list[LayerInfo]:
         Every module but the root, in the order of `named_modules`.
     """
     return list(model.layers)
-
-
-def channels_first(tensor: Tensor, info: LayerInfo) -> Tensor:
-    """A layer's tensor as (N, C, h, w), whatever its layout; class tokens are left out."""
-    if info.layout == "nhwc":
-        return tensor.permute(0, 3, 1, 2)
-    if info.layout == "tokens" and info.grid is not None:
-        patches = tensor[:, info.extra_tokens :]
-        return patches.transpose(1, 2).reshape(len(tensor), -1, *info.grid)
-    return tensor

@@ -25,6 +25,7 @@ from interp.models.efficientnet_lite import load_bundled_state
 from interp.models.fitting import fill, nearest, without_auxiliary
 from interp.models.foreign import count_outputs, frozen_alias
 from interp.models.inputs import InputInfo, input_table
+from interp.models.layer_names import first_names
 from interp.models.layers import LayerInfo, layer_table
 from interp.models.weights import availability, fetch, read_state
 from interp.picture import Picture
@@ -78,7 +79,9 @@ class LoadedModel:
     @cached_property
     def inputs(self) -> dict[str, tuple[InputInfo, ...]]:
         """What each module that runs is called with, from one dry run when it is first asked."""
-        return input_table(self.module, _example(self.module, self.preset, self.device))
+        table = input_table(self.module, _example(self.module, self.preset, self.device))
+        first = first_names(self.module)
+        return {path: table[name] for path, name in first.items() if name in table}
 
     @cached_property
     def allows_light_pass(self) -> bool:

@@ -24,7 +24,7 @@ def stages(table: Sequence[LayerInfo], at_most: int = 8) -> tuple[LayerInfo, ...
     last = next((info for info in table if info.recommended), None)
     if last is None:
         return ()
-    usable = [info for info in table if info.spatial and info.parameters]
+    usable = [info for info in table if info.spatial and info.parameters and not info.same_as]
     chain = [_like_the_last(info, last, rows) for info in _row_of_blocks(usable)]
     before = {info.path: info for info in chain if info.order < last.order}
     inside = [path for path in before if last.path.startswith(f"{path}.")]

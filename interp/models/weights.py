@@ -1,4 +1,4 @@
-"""Where weights come from: bundled, on disk, downloaded or a file."""
+"""Where weights come from: bundled, on disk or downloaded."""
 
 import hashlib
 import http.client
@@ -10,23 +10,22 @@ from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Literal
+from typing import BinaryIO, Literal
 from urllib.error import HTTPError, URLError
 from urllib.request import Request, urlopen
 
 import torch
-from safetensors.torch import load_file
-from torch import Tensor
 
 from interp.errors import WeightsError
 from interp.models.catalog import ModelSpec, WeightsEntry
 from interp.models.efficientnet_lite import bundled_file
+from interp.models.state_files import one_line, read_state
+
+__all__ = ["Availability", "availability", "fetch", "hash_prefix", "read_state"]
 
 TIMEOUT = 10.0  # seconds to wait for an answer, and for each further piece of it
 
 _CHUNK = 2**18
-_WRAPPERS = ("state_dict", "model_state_dict", "model")
-_PREFIXES = ("module.", "_orig_mod.")  # of DataParallel and of torch.compile
 
 
 @dataclass(frozen=True)
@@ -97,75 +96,16 @@ def fetch(
     except (OSError, http.client.HTTPException) as error:
         reason = error.reason if type(error) is URLError else error
         raise WeightsError(
-            f"cannot download {entry.file_name} ({_one_line(reason)}): put the file into "
+            f"cannot download {entry.file_name} ({one_line(reason)}): put the file into "
             f"{path.parent} by hand (from {entry.url}), or give weights=FILE or weights=none"
         ) from error
     return path
-
-
-def read_state(path: str | Path) -> dict[str, Tensor]:
-    """Read a state dict.
-
-    Parameters
-    ----------
-    path : a `.safetensors` file, or one written by torch.save: the state dict itself or a
-        dictionary that has it under "state_dict", "model_state_dict" or "model".
-
-    Returns
-    -------
-    dict[str, Tensor]
-        On the CPU, without the prefix of DataParallel or torch.compile.
-
-    Raises
-    ------
-    WeightsError
-        There is no such file, or it holds something else.
-    """
-    path = Path(path)
-    if not path.is_file():
-        raise WeightsError(f"there is no weights file {path}")
-    state: Any
-    try:
-        if path.suffix == ".safetensors":
-            state = load_file(path)
-        else:
-            state = torch.load(path, map_location="cpu", weights_only=True)
-    except Exception as error:  # the readers raise nearly every kind
-        raise WeightsError(
-            f"cannot read weights from {path} ({_one_line(error)[:160]}): write them with "
-            "torch.save(net.state_dict(), FILE), or delete the file if its download broke off"
-        ) from error
-    while isinstance(state, dict) and not _is_state(state):
-        inner = next((state[key] for key in _WRAPPERS if key in state), None)
-        if inner is None:
-            break
-        state = inner
-    if not _is_state(state):
-        raise WeightsError(
-            f"{path} holds no state dict: write it with torch.save(net.state_dict(), FILE)"
-        )
-    for prefix in _PREFIXES:
-        if all(name.startswith(prefix) for name in state):
-            state = {name.removeprefix(prefix): tensor for name, tensor in state.items()}
-    return dict(state)
 
 
 def hash_prefix(file_name: str) -> str:
     """First digits of the file's SHA-256, from its name by torch.hub's convention; "" if none."""
     found = re.search(r"-([0-9a-f]{8,})\.", file_name)
     return found[1] if found else ""
-
-
-def _is_state(value: Any) -> bool:
-    return (
-        isinstance(value, dict)
-        and bool(value)
-        and all(isinstance(k, str) and isinstance(v, Tensor) for k, v in value.items())
-    )
-
-
-def _one_line(reason: object) -> str:
-    return " ".join(str(reason).split()) or type(reason).__name__
 
 
 def _checkpoints() -> Path:

@@ -56,7 +56,7 @@ def sidebar(view: View) -> tuple[Picture, LoadedModel]:
         problem(error, [("Explain the top prediction", {"target": TOP})])
         target = None
     with target_place:
-        _choose_target(target or Target(), model, top)
+        _choose_target(target or parse_target(TOP, model.categories), model, top)
     if target is None:
         st.stop()
     with st.sidebar:
@@ -101,12 +101,7 @@ def _choose_target(target: Target, model: LoadedModel, top: list[Prediction]) ->
     explained = top[0].index if target.index is None else target.index
 
     def choose(**choices: Any) -> None:
-        chosen = replace(target, **choices)
-        if chosen.against is not None and chosen.index is None:
-            chosen = replace(chosen, index=top[0].index)
-        if chosen.against == chosen.index:
-            chosen = replace(chosen, against=None)
-        state.change(target=str(chosen))
+        state.change(target=target_text(replace(target, **choices), top[0].index))
 
     pick(
         "Explain the class",
@@ -114,7 +109,11 @@ def _choose_target(target: Target, model: LoadedModel, top: list[Prediction]) ->
         _text(target.index),
         key="target",
         on_pick=lambda value: choose(index=_number(value)),
-        help="The class whose score is explained. Pick any: also one the model did not predict.",
+        help=(
+            "The class whose score is explained. Pick any: also one the model did not predict. In "
+            "the address it is an index (281), a name (tabby) or a difference (281-282); #10 is "
+            "always the index and =10 the name, where a class is named like an index."
+        ),
         placeholder=f"Search {len(names)} classes",
     )
     with st.popover(_refinement(target), width="stretch", key="refinement"):
@@ -138,6 +137,15 @@ def _choose_target(target: Target, model: LoadedModel, top: list[Prediction]) ->
             help="The logit is the class's own score; a probability also falls as others rise.",
             on_change=lambda: choose(scale=st.session_state["measure"]),
         )
+
+
+def target_text(chosen: Target, top: int) -> str:
+    """What the address says for a choice: a contrast needs two classes, and not twice the same."""
+    if chosen.against is not None and chosen.index is None:
+        chosen = replace(chosen, index=top)
+    if chosen.against == chosen.index:
+        chosen = replace(chosen, against=None)
+    return str(chosen)
 
 
 def _classes(leading: list[Option], others: list[Option], without: str = "") -> list[Group]:

@@ -8,6 +8,7 @@ import streamlit as st
 from interp.attribution import Prediction
 from interp.errors import PictureError, TargetError
 from interp.inspection.travel import LayerGradient
+from interp.models.layer_names import path_of
 from interp.models.layers import LayerInfo
 from interp.models.loading import LoadedModel
 from interp.picture import open_picture, sample_pictures
@@ -150,7 +151,7 @@ def layer_at(
     known = {row.path for row in rows}
     best = next((info.path for info in table.values() if info.recommended), "")
     chosen = state.choice("at")
-    shared = view.layer.partition("#")[0]
+    shared = path_of(view.layer, known)
     path = next((path for path in (chosen, shared, best) if path in known), rows[-1].path)
     if chosen in ("", path):
         return path, ""

@@ -96,7 +96,7 @@ def _option(info: LayerInfo) -> Option:
         detail=info.kind,
         right=shape_text(info),
         star=info.recommended,
-        reason=info.reason if info.recommended else more,
+        reason=info.reason if info.recommended or info.same_as else more,
     )
 
 
@@ -120,7 +120,7 @@ def _call(step: Step, model: LoadedModel) -> None:
 def _of(step: Step, model: LoadedModel) -> None:
     if step.kind != "tensor":
         return
-    modules = dict(model.module.named_modules())
+    modules = dict(model.module.named_modules(remove_duplicate=False))
     own = modules[step.path].named_parameters(recurse=False) if step.path in modules else ()
     names = [WHOLE, *(name for name, _ in own)]
     if step.of not in names:

@@ -76,13 +76,13 @@ def _options(info: LayerInfo) -> list[Option]:
     if info.calls < 2 or not info.spatial:
         return [_option(info, info.path)]
     return [
-        _option(info, f"{info.path}#{call}", more=f"call {call + 1} of {info.calls}")
+        _option(info, info.call_name(call), more=f"call {call + 1} of {info.calls}")
         for call in range(info.calls)
     ]
 
 
 def _option(info: LayerInfo, value: str, star: bool = False, more: str = "") -> Option:
-    reason = info.reason if star or not info.calls else more
+    reason = info.reason if star or info.same_as or not info.calls else more
     if info.calls and not info.spatial:
         reason = "no grid of places, so no heatmap"
     return Option(

@@ -5,8 +5,8 @@ from typing import Literal, get_args
 import streamlit as st
 
 from interp.attribution.base import LayerCall
-from interp.errors import LayerError
 from interp.inspection.frame import find_call
+from interp.models.layer_names import split_call
 from interp.models.layers import recommended_layer
 from interp.models.loading import LoadedModel
 from interp.ui import state
@@ -48,10 +48,7 @@ def chosen_layer(view: View, model: LoadedModel) -> LayerCall:
     text = state.choice("module") or view.layer
     if not text:
         return LayerCall(recommended_layer(model.layers))
-    path, sign, number = text.partition("#")
-    if sign and not number.isdecimal():
-        raise LayerError(f"«{text}» is no call of a layer: write «{path}#0» for its first")
-    call = int(number or 0)
+    path, call = split_call(text, {info.path for info in model.layers})
     find_call(model, path, call)
     return LayerCall(next(info for info in model.layers if info.path == path), call)
 
@@ -62,7 +59,7 @@ def choose_layer(model: LoadedModel, path: str, call: int = 0) -> None:
     One that can carry a heatmap is the layer of all pages; another one is this page's own.
     """
     info = next(info for info in model.layers if info.path == path)
-    text = f"{path}#{call}" if call else path
+    text = info.call_name(call) if call else path
     own = not (info, *info.later_calls)[call].spatial
     state.change(layer="" if own else text, module=text if own else "", channel="")
 

@@ -71,9 +71,10 @@ def show_section(
 def summary(model: LoadedModel, measured: Statistics) -> None:
     """How the numbers of the tree came about."""
     hooks = measured.ledger.summary()
-    ran = sum(info.calls > 0 for info in model.layers)
+    own = [info for info in model.layers if not info.same_as]
+    ran = sum(info.calls > 0 for info in own)
     st.caption(
-        f"{ran} of {len(model.layers)} modules ran, all measured in one forward pass: "
+        f"{ran} of {len(own)} modules ran, all measured in one forward pass: "
         f"{hooks['registered']} hooks registered, {hooks['removed']} removed, "
         f"{1000 * measured.seconds:.0f} ms."
     )

@@ -120,7 +120,7 @@ class _Tree:
         self.rows = {info.path: info for info in table}
         self._order: dict[str, int] = {}
         for info in table:
-            if info.calls:
+            if info.calls and not info.same_as:
                 self._note(info.path, info.order)
         self._children: dict[str, list[str]] = {}
         for path in sorted(self._order, key=self._order.__getitem__):

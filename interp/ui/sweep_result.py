@@ -69,7 +69,8 @@ def show_result(found: Sweep, model: LoadedModel, picture: Picture) -> None:
 
 
 def _file_name(found: Sweep, model: LoadedModel, picture: Picture) -> str:
-    layer = f"{found.path}#{found.call}" if found.call else found.path
+    info = next(info for info in model.layers if info.path == found.path)
+    layer = info.call_name(found.call) if found.call else found.path
     name, untrained = PureWindowsPath(picture.name).stem, "" if model.trained else "untrained"
     parts = name, model.spec.name, untrained, layer, "sweep", found.to, found.target.slug
     return f"{safe_stem(*parts)}.csv"

@@ -8,6 +8,7 @@ import streamlit as st
 from interp.errors import InterpError, LayerError
 from interp.hooks.ledger import HookLedger
 from interp.inspection.sweep import TO, Sweep, sweep
+from interp.models.layer_names import path_of, split_call
 from interp.models.layers import LayerInfo
 from interp.models.loading import LoadedModel
 from interp.picture import Picture
@@ -38,16 +39,13 @@ def channel_sweep(view: View, model: LoadedModel, picture: Picture) -> HookLedge
         f"*{_target_label(view, model, picture)}* change? Only "
         "what follows the layer is run again, for many channels at once."
     )
-    path, sign, number = (state.choice("sweep_layer") or _default(model)).partition("#")
-    call = int(number) if number.isdecimal() else 0
+    path, call, misspelt = _chosen_layer(model)
     wanted = Wanted.of(view, path, call, state.choice("sweep_to", TO[0]))
     sweep_runs.stop_others(wanted)
     try:
         # What is wrong with an address is said before anything runs.
-        if sign and not number.isdecimal():
-            raise LayerError(
-                f"«{path}#{number}» is no call of a layer: write «{path}#0» for its first"
-            )
+        if misspelt:
+            raise misspelt
         reports = sweep(model, picture, path, call, view.target, view.fit, wanted.to)
     except InterpError as error:
         sweep_runs.stop()
@@ -73,6 +71,16 @@ def channel_sweep(view: View, model: LoadedModel, picture: Picture) -> HookLedge
     with st.container(key="sweep result"):
         show_result(found, model, picture)
     return found.ledger
+
+
+def _chosen_layer(model: LoadedModel) -> tuple[str, int, LayerError | None]:
+    """Path and call of the address, or of the default, and what is wrong with how it is written."""
+    text = state.choice("sweep_layer") or _default(model)
+    known = {info.path for info in model.layers}
+    try:
+        return *split_call(text, known), None
+    except LayerError as error:
+        return path_of(text, known), 0, error
 
 
 def _target_label(view: View, model: LoadedModel, picture: Picture) -> str:
@@ -129,7 +137,7 @@ def _options(info: LayerInfo) -> list[Option]:
     if info.calls < 2:
         return [_option(info, info.path)]
     return [
-        _option(info, f"{info.path}#{call}", reason=f"call {call + 1} of {info.calls}")
+        _option(info, info.call_name(call), reason=f"call {call + 1} of {info.calls}")
         for call in range(info.calls)
     ]
 

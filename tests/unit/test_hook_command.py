@@ -36,6 +36,11 @@ def call(*arguments: str | Path) -> int:
     return main(["hook", *map(str, arguments)])
 
 
+def test_a_recipe_saved_with_a_byte_order_mark_is_read(recipe: Path, coffee: Path) -> None:
+    recipe.write_bytes(b"\xef\xbb\xbf" + recipe.read_bytes())
+    assert call(coffee, "--recipe", recipe) == 0
+
+
 def written(file: Path, step: dict[str, Any]) -> Path:
     file.write_text(json.dumps({"steps": [step]}), encoding="utf-8")
     return file

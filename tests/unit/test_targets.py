@@ -4,6 +4,8 @@ from math import exp, log
 
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as some
 
 from interp.errors import ModelError, TargetError
 from interp.targets import Target, class_names, find_logits, parse_target, probabilities
@@ -262,3 +264,161 @@ def test_probabilities_are_float32():
     odds = probabilities(torch.zeros(1, 4, dtype=torch.bfloat16), binary=False)
     assert odds.dtype == torch.float32
     assert odds.tolist() == [[0.25] * 4]
+
+
+FOLDERS = ("1", "10", "2", "2015")  # as an ImageFolder sorts them: the names are no indices
+
+
+@pytest.mark.parametrize(
+    ("text", "meaning"),
+    [
+        ("=1", (0, None, "logit")),
+        ("=10", (1, None, "logit")),
+        ("#1", (1, None, "logit")),
+        ("# 1", None),
+        ("##1", (1, None, "logit")),
+        ("2015", (3, None, "logit")),
+        ("10", (1, None, "logit")),
+        ("3", (3, None, "logit")),
+        ("2", (2, None, "logit")),
+        ("=10-=2", (1, 2, "logit")),
+        ("=10 − =2", (1, 2, "logit")),
+        ("#1-#0", (1, 0, "logit")),
+        ("=10-#0", (1, 0, "logit")),
+        ("#0-=10:prob", (0, 1, "prob")),
+        ("=10:prob", (1, None, "prob")),
+        ("#1 : logprob", (1, None, "logprob")),
+        ("#1-#0:logprob", (1, 0, "logprob")),
+        ("#", (None, None, "logit")),
+        ("#:prob", (None, None, "prob")),
+        ("#-#2", (None, 2, "logit")),
+        ("10-2", (1, 2, "logit")),
+        (1, (1, None, "logit")),
+    ],
+)
+def test_categories_that_look_like_indices(text, meaning):
+    if meaning is None:
+        with pytest.raises(TargetError):
+            read(text, FOLDERS)
+    else:
+        assert read(text, FOLDERS) == meaning
+
+
+@pytest.mark.parametrize(
+    ("names", "text", "message"),
+    [
+        (
+            FOLDERS,
+            "1",
+            "«1» can be read as the class named «1» or as the class of index 1: write =1 or #1",
+        ),
+        (
+            FOLDERS,
+            "1:prob",
+            "«1:prob» can be read as the class named «1» or as the class of index 1: "
+            "write =1:prob or #1:prob",
+        ),
+        (
+            FOLDERS,
+            "1-2",
+            "«1-2» can be read as «1» − «2» or as index 1 − «2»: write =1-=2 or #1-=2",
+        ),
+        (
+            ("cat", "cat:prob"),
+            "cat:prob",
+            "«cat:prob» can be read as the class named «cat:prob» or as the class named «cat», "
+            "probability: write =cat:prob:logit or 0:prob",
+        ),
+        (
+            ("zero", "#0"),
+            "#0",
+            "«#0» can be read as the class named «#0» or as the class of index 0: write =#0 or 0",
+        ),
+        (
+            ("10", "=10"),
+            "=10",
+            "«=10» can be read as the class named «=10» or as the class named «10»: "
+            "write ==10 or 0",
+        ),
+        (("cat", " cat"), " cat", "2 classes are named «cat»: write the index, one of 0, 1"),
+        (
+            ("2", "2", "1"),
+            "2",
+            "«2» can be read as the class named «2» or as the class of index 2: write 0, #1 or #2",
+        ),
+        (("1", "x", "x"), "x", "2 classes are named «x»: write the index, one of #1, 2"),
+        (("a-b", "a", "b", "2-1"), "2-1", "«2-1» can be read as the class named «2-1» or as index"),
+    ],
+)
+def test_a_text_of_two_readings_is_refused_with_both(names, text, message):
+    with pytest.raises(TargetError) as error:
+        parse_target(text, names)
+    assert str(error.value).startswith(message)
+
+
+def test_names_with_signs_spaces_or_nothing_in_them():
+    names = ("a-b", "a=b", "a#1", " dog ", "x y", "cat:prob", "x:logit", "-1")
+    for index, name in enumerate(names):
+        assert read(f"={name}", names)[0] == index, name
+        assert read(f"={name}:prob", names) == (index, None, "prob"), name
+    assert read("a-b", names)[0] == 0
+    assert read("a-b-a#1", names) == (0, 2, "logit")
+    assert read("dog", names)[0] == 3
+    assert read("dog:prob", names) == (3, None, "prob")
+    assert read("cat:prob", names) == (5, None, "logit")
+    assert read("cat:prob:prob", names) == (5, None, "prob")
+    assert read("", names)[0] is None
+    assert read("-1", names)[0] == 7
+    assert read("=", ("a", "")) == read("=:logit", ("a", "")) == (1, None, "logit")
+
+
+def test_an_index_that_no_class_has_is_no_second_reading():
+    with pytest.raises(TargetError, match="no class has the index 4"):
+        parse_target("#4", FOLDERS)
+    with pytest.raises(TargetError, match=r"no class is named «12»: did you mean"):
+        parse_target("=12", FOLDERS)
+    with pytest.raises(TargetError, match="no class is named «12»"):
+        parse_target("=10-=12", FOLDERS)
+
+
+def test_a_target_is_marked_only_where_it_has_to_be():
+    assert str(parse_target("=10", FOLDERS)) == "#1"
+    assert str(parse_target("=1", FOLDERS)) == "0"
+    assert str(parse_target("=2015", FOLDERS)) == "3"
+    assert str(parse_target("#1-#0:prob", FOLDERS)) == "#1-#0:prob"
+    assert str(Target(0, categories=("a", "0", "#0"))) == "##0"
+    assert str(Target(None, against=1, categories=NAMES)) == "#-#1"
+    assert str(Target(None, scale="prob", categories=(":prob", "b"))) == "#:prob"
+    assert str(Target(9, categories=("a", "b"))) == "9"
+
+
+nasty_names = some.lists(
+    some.one_of(
+        some.text("012#=-: a", max_size=5),
+        some.sampled_from(["10", "0-1", "cat:prob", "#0", "##1", "=1", ":prob", "#", "−1", "CAT"]),
+    ),
+    min_size=2,
+    max_size=6,
+)
+
+
+@settings(deadline=None, max_examples=400)
+@given(names=nasty_names, data=some.data())
+def test_every_target_is_read_as_it_is_written_whatever_the_names(names, data):
+    index = some.one_of(some.none(), some.integers(0, len(names) - 1))
+    scale = data.draw(some.sampled_from(["logit", "prob", "logprob"]))
+    target = Target(data.draw(index), data.draw(index), scale, tuple(names))
+    assert parse_target(str(target), names) == target
+
+
+@settings(deadline=None, max_examples=400)
+@given(names=nasty_names, data=some.data())
+def test_a_text_that_is_a_name_never_gives_another_class(names, data):
+    name = data.draw(some.sampled_from(names))
+    for text in (name, f"={name}"):
+        try:
+            target = parse_target(text, names)
+        except TargetError:
+            continue
+        if text.strip():
+            assert target.categories[target.index].strip() == name.strip() or target.index is None

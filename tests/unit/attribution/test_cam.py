@@ -14,7 +14,7 @@ from interp.attribution.explanation import layer_calls
 from interp.errors import LayerError
 from interp.geometry import Preset
 from interp.hooks.capture import capture
-from interp.models.layers import find_layer
+from interp.models.layers import find_layer, recommended_layer
 from interp.models.loading import load_model
 from interp.targets import parse_target
 
@@ -374,6 +374,60 @@ def test_a_layer_off_the_path_is_refused_with_one_that_would_do():
     message = r"cat \(1\) does not depend on layer «side»: choose another, such as «body»"
     with pytest.raises(LayerError, match=message):
         run(model, torch.randn(1, 3, 4, 4), ["body", "side"], "cat")
+
+
+class Unused(nn.Module):
+    """A net whose scores depend on neither of its two layers, under three names."""
+
+    def __init__(self):
+        super().__init__()
+        self.a, self.b = nn.Conv2d(3, 2, 1), nn.Conv2d(3, 2, 1)
+        self.c = self.a
+
+    def forward(self, x):
+        self.a(x), self.b(x)
+        return x.mean((2, 3))[:, :2]
+
+
+def test_a_refused_layer_is_never_the_one_that_is_suggested():
+    model = load_model(module=Unused(), categories=["dog", "cat"], device="cpu")
+    for path, other in [("a", "b"), ("c", "b"), ("b", "a")]:
+        with pytest.raises(LayerError) as error:
+            run(model, torch.randn(1, 3, 4, 4), [path], "cat")
+        assert str(error.value) == (
+            f"cat (1) does not depend on layer «{path}»: choose another, such as «{other}»"
+        )
+
+
+class SecondUnused(nn.Module):
+    """The recommended layer runs twice, and nothing comes of its second call."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.last = nn.Conv2d(3, 3, 1), nn.Conv2d(3, 3, 1)
+
+    def forward(self, x):
+        x = self.last(self.first(x))
+        self.last(x)
+        return x.mean((2, 3))[:, :2]
+
+
+def test_another_call_of_a_refused_layer_is_not_suggested():
+    model = load_model(module=SecondUnused(), categories=["dog", "cat"], device="cpu")
+    assert recommended_layer(model.layers).path == "last"
+    with pytest.raises(LayerError, match=r"«last#1»: choose another, such as «first»"):
+        run(model, torch.randn(1, 3, 4, 4), ["last#1"], "cat")
+
+
+def test_a_layer_without_another_is_refused_without_a_suggestion():
+    net = Unused()
+    del net.b
+    net.b = net.a
+    model = load_model(module=net, categories=["dog", "cat"], device="cpu")
+    with pytest.raises(
+        LayerError, match="«a#0», and no other layer of this model has a grid of pl"
+    ):
+        run(model, torch.randn(1, 3, 4, 4), ["a"], "cat")
 
 
 def test_nothing_of_the_caller_is_touched():

@@ -101,6 +101,12 @@ def test_a_recipe_comes_back_from_its_text() -> None:
         assert Recipe.from_json(recipe.to_json()) == recipe
 
 
+def test_a_byte_order_mark_before_a_recipe_is_no_part_of_it() -> None:
+    recipe = Recipe((Step("forward", "features.8", "negate"),), "resnet18")
+    data = recipe.to_json().encode("utf-8-sig")
+    assert Recipe.from_json(data.decode("utf-8")) == recipe
+
+
 def test_a_short_recipe_written_by_hand() -> None:
     recipe = Recipe.from_json('{"steps": [{"kind": "forward", "path": "a"}]}')
 

@@ -1,5 +1,7 @@
 """Attention weights of one layer, against what PyTorch's own layer returns."""
 
+import copy
+
 import pytest
 import torch
 from torch import nn
@@ -31,3 +33,13 @@ def test_blocks_of_a_vit_in_running_order():
         f"encoder.layers.encoder_layer_{i}.self_attention" for i in range(12)
     ]
     assert {token_grid(model, info) for info in blocks} == {((7, 7), 1)}
+
+
+def test_a_block_of_two_names_counts_once():
+    model = load_model("vit_b_32", weights="none", device="cpu")
+    net = copy.copy(model.module)
+    net._modules = dict(net._modules)
+    net.again = net.encoder.layers[3]
+    tied = load_model(module=net, device="cpu")
+    assert any(info.same_as for info in tied.layers)
+    assert [i.path for i in attention_blocks(tied)] == [i.path for i in attention_blocks(model)]

@@ -347,3 +347,9 @@ def test_rows_by_path(seen):
     assert seen.row("features.8").path == "features.8"
     with pytest.raises(LayerError, match="choose another"):
         seen.row("nowhere")
+
+
+def test_a_label_is_an_index_whatever_the_classes_are_named(cup):
+    net = nn.Sequential(nn.Flatten(), nn.Linear(3 * PLAIN.crop_size**2, 3))
+    model = load_model(module=net, categories=("1", "10", "2"), transforms=PLAIN, device="cpu")
+    assert travel(model, cup, label=1).input_gradient.target.index == 1

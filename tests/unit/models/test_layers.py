@@ -1,4 +1,5 @@
 import re
+from dataclasses import replace
 from functools import cache
 
 import pytest
@@ -7,6 +8,7 @@ from torch import nn
 
 from interp.errors import LayerError
 from interp.hooks.capture import capture
+from interp.models.layer_names import split_call
 from interp.models.layers import (
     LayerInfo,
     channels_first,
@@ -126,6 +128,93 @@ def test_a_net_without_places_has_nothing_to_suggest():
         find_layer(table, "1")
     with pytest.raises(LayerError, match="no layer with a spatial map"):
         recommended_layer(table)
+
+
+class Twice(nn.Module):
+    """A layer that returns a map at its first call and none at its second."""
+
+    def __init__(self):
+        super().__init__()
+        self.a = nn.ReLU()
+        self.b = self.a
+        self.fc = nn.Linear(3 * 4 * 4, 2)
+        self.idle = nn.Conv2d(3, 3, 1)
+
+    def forward(self, x):
+        return self.fc(self.a(self.a(x).flatten(1)))
+
+
+@pytest.mark.parametrize("path", ["a", "b", "idle"])
+def test_a_refused_layer_is_not_suggested_in_its_own_place(path):
+    table = layer_table(Twice().eval(), torch.zeros(1, 3, 4, 4))
+    with pytest.raises(LayerError) as error:
+        find_layer(table, path, 0 if path == "idle" else 1)
+    if path == "idle":
+        assert str(error.value).endswith(": choose another, such as «a»")
+    else:
+        assert str(error.value).endswith("and no other layer of this model has a grid of places")
+
+
+class Tied(nn.Module):
+    """Two modules under two names each, one of them a container."""
+
+    def __init__(self):
+        super().__init__()
+        self.stem = nn.Conv2d(3, 4, 3, padding=1)
+        self.root = self.stem
+        self.a = nn.Sequential(nn.Conv2d(4, 4, 3, padding=1), nn.ReLU())
+        self.b = self.a
+        self.head = nn.Linear(4, 2)
+
+    def forward(self, x):
+        return self.head(self.a(self.a(self.stem(x))).mean((2, 3)))
+
+
+def test_a_module_of_two_names_has_a_row_for_each():
+    table = layer_table(Tied().eval(), torch.zeros(1, 3, 6, 8))
+    rows = {info.path: info for info in table}
+    paths = ["stem", "root", "a", "a.0", "a.1", "b", "b.0", "b.1", "head"]
+    assert list(rows) == paths
+    for first, second in [("stem", "root"), ("a", "b"), ("a.0", "b.0"), ("a.1", "b.1")]:
+        other = rows[second]
+        assert other.reason == f"the same module as «{first}»"
+        assert other.same_as == first
+        assert not other.recommended
+        one = replace(rows[first], reason="", recommended=False, later_calls=())
+        assert replace(other, path=first, reason="", same_as="", later_calls=()) == one
+        assert len(other.later_calls) == other.calls - 1
+    assert recommended_layer(table).path == "a.0"
+    assert find_layer(table, "b", 1).path == "b"
+
+
+def test_what_a_module_of_two_names_is_called_with():
+    model = load_model(module=Tied(), device="cpu")
+    assert model.inputs["b.0"] == model.inputs["a.0"]
+    assert len(model.inputs["b"]) == 2
+    assert model.inputs["root"][0].shape == (1, 3, 224, 224)
+
+
+class Marked(nn.Module):
+    """Module paths that hold a «#»; the layer «rgb» runs three times."""
+
+    def __init__(self):
+        super().__init__()
+        parts = {"rgb#1": nn.Conv2d(3, 3, 1), "rgb": nn.ReLU(), "x#y": nn.Conv2d(3, 2, 1)}
+        self.parts = nn.ModuleDict(parts)
+
+    def forward(self, x):
+        x = self.parts["rgb"](self.parts["rgb"](self.parts["rgb#1"](x)))
+        return self.parts["x#y"](self.parts["rgb"](x)).mean((2, 3))
+
+
+def test_calls_are_written_so_that_no_other_layer_is_meant():
+    table = {i.path: i for i in layer_table(Marked().eval(), torch.zeros(1, 3, 6, 8))}
+    for info in table.values():
+        for call in range(info.calls):
+            assert split_call(info.call_name(call), table) == (info.path, call)
+    assert table["parts.rgb"].call_name(1) == "parts.rgb#01"
+    assert table["parts.rgb"].later_calls[1].call_name(2) == "parts.rgb#02"
+    assert table["parts.x#y"].call_name(0) == "parts.x#y#0"
 
 
 def test_nothing_is_left_on_the_net():

@@ -1,5 +1,8 @@
+import argparse
 import hashlib
 import importlib.util
+import itertools
+import pickle
 import threading
 import time
 from dataclasses import replace
@@ -9,6 +12,7 @@ from urllib.parse import urlparse
 import pytest
 import torch
 from safetensors.torch import save_file
+from torch import nn
 
 from interp.errors import WeightsError
 from interp.models import weights
@@ -294,3 +298,78 @@ def test_missing_file(tmp_path):
         read_state(tmp_path / "net.pth")
     with pytest.raises(WeightsError, match="no weights file"):
         read_state(tmp_path)
+
+
+class Wrapped(nn.Module):
+    def __init__(self, model):
+        super().__init__()
+        self.model = model
+
+
+def data_parallel(net):
+    return nn.DataParallel(net)
+
+
+def averaged(net):
+    return torch.optim.swa_utils.AveragedModel(net)
+
+
+WRAPS = [data_parallel, torch.compile, Wrapped, averaged]
+
+
+@pytest.mark.parametrize(
+    "wraps", [*itertools.permutations(WRAPS, 2), *itertools.permutations(WRAPS)]
+)
+def test_what_is_put_around_a_net_is_taken_off_in_any_order(tmp_path, wraps):
+    net = whole = nn.Sequential(nn.Conv2d(3, 2, 1), nn.BatchNorm2d(2))
+    for wrap in wraps:
+        whole = wrap(whole)
+    torch.save({"state_dict": whole.state_dict()}, tmp_path / "net.pth")
+    read = read_state(tmp_path / "net.pth")
+    assert list(read) == list(net.state_dict())
+    assert all(torch.equal(read[name], tensor) for name, tensor in net.state_dict().items())
+
+
+def test_a_part_that_was_compiled_by_itself(tmp_path):
+    net = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
+    names = list(net.state_dict())
+    net[1] = torch.compile(net[1])
+    torch.save(net.state_dict(), tmp_path / "net.pth")
+    assert list(read_state(tmp_path / "net.pth")) == names
+
+
+def test_names_that_only_some_tensors_have_stay(tmp_path):
+    state = {"module.a": torch.zeros(1), "b": torch.ones(1), "n_averaged": torch.tensor(1)}
+    torch.save(state, tmp_path / "net.pth")
+    assert list(read_state(tmp_path / "net.pth")) == list(state)
+
+
+@pytest.mark.parametrize("wrap", [lambda net: net, lambda net: {"model": net, "epoch": 3}])
+@pytest.mark.parametrize("zipped", [True, False])
+def test_a_whole_pickled_network_is_not_opened(tmp_path, wrap, zipped):
+    path = tmp_path / "net.pth"
+    torch.save(wrap(nn.Linear(2, 2)), path, _use_new_zipfile_serialization=zipped)
+    with pytest.raises(WeightsError) as error:
+        read_state(path)
+    assert str(error.value) == (
+        f"{path} holds a whole pickled network or other objects (torch.nn.modules.linear.Linear), "
+        "which can run code when they are read, so it is not opened: save the state dict instead, "
+        "with torch.save(net.state_dict(), FILE)"
+    )
+
+
+def test_other_things_that_are_not_opened(tmp_path):
+    path = tmp_path / "net.pth"
+    save = r"torch\.save\(net\.state_dict\(\), FILE\)$"
+    torch.save({"state_dict": STATE, "args": argparse.Namespace(lr=1)}, path)
+    with pytest.raises(WeightsError, match=r"other objects \(argparse.Namespace\).*" + save):
+        read_state(path)
+    path.write_bytes(pickle.dumps(nn.Linear(2, 2)))
+    with pytest.raises(WeightsError, match=r"network or other objects, which can run.*" + save):
+        read_state(path)
+    torch.jit.script(nn.Linear(2, 2)).save(path)
+    with pytest.raises(WeightsError, match=r"holds a TorchScript program.*" + save):
+        read_state(path)
+    path.write_bytes(b"hello world")
+    with pytest.raises(WeightsError, match=r"\(it is not what torch.save writes\): write them"):
+        read_state(path)

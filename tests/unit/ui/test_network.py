@@ -1,5 +1,7 @@
 """The drawing of the network: which blocks, how high, and where each hook stands."""
 
+from dataclasses import replace
+
 import pytest
 
 from interp import list_layers, load_model
@@ -109,3 +111,8 @@ def test_families_have_an_outline_of_readable_size(name: str, stages: int, block
     drawn = outline(list_layers(load_model(name, weights="none", device="cpu")))
     assert len(drawn) == stages
     assert sum(len(stage.blocks) for stage in drawn) == blocks
+
+
+def test_a_module_of_two_names_is_drawn_once() -> None:
+    table = (*SMALL, replace(layer("again", 5, (4, 4)), same_as="body.1"))
+    assert outline(table) == outline(SMALL)

@@ -1,0 +1,126 @@
+"""A row of the layer table, and how one is found by its name."""
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from torch import Tensor
+
+from interp.errors import LayerError
+from interp.hooks.session import no_such_layer
+
+Layout = Literal["nchw", "nhwc", "tokens", "vector", "other"]
+
+
+@dataclass(frozen=True)
+class LayerInfo:
+    """One module of a network, as a dry run found it.
+
+    `shape` is the shape of its first call's output and None where it never ran or returns no
+    tensor; `grid` is the (h, w) of a spatial layout and `extra_tokens` how many tokens (a class
+    token) stand before the patches; `order` is when its first call ended; `reason` says why it
+    never ran, or why it is recommended. `later_calls` describes its second call and those after.
+    `same_as` is the first path of a module that is registered under several; `call_mark` stands
+    between path and call (see `call_name`).
+    """
+
+    path: str
+    kind: str
+    calls: int = 0
+    shape: tuple[int, ...] | None = None
+    layout: Layout = "other"
+    parameters: int = 0
+    recommended: bool = False
+    reason: str = ""
+    grid: tuple[int, int] | None = None
+    extra_tokens: int = 0
+    order: int = -1
+    later_calls: tuple["LayerInfo", ...] = ()
+    same_as: str = ""
+    call_mark: str = "#"
+
+    @property
+    def spatial(self) -> bool:
+        """Whether a heatmap can be made of it: it has a place for every value, and several."""
+        return self.grid is not None and max(self.grid) > 1
+
+    def call_name(self, call: int) -> str:
+        """Text for one of its calls, such as «layer4.0.relu#1»."""
+        return f"{self.path}{self.call_mark}{call}"
+
+    @property
+    def channels(self) -> int | None:
+        if self.shape is None or self.layout == "other":
+            return None
+        return self.shape[1] if self.layout == "nchw" else self.shape[-1]
+
+
+def recommended_layer(table: Iterable[LayerInfo]) -> LayerInfo:
+    """The recommended layer of a table.
+
+    Raises
+    ------
+    LayerError
+        If the network has no layer with a spatial map.
+    """
+    for info in table:
+        if info.recommended:
+            return info
+    raise LayerError(
+        "this model has no layer with a spatial map whose gradient reaches the scores: "
+        "Grad-CAM has nothing to show for it"
+    )
+
+
+def find_layer(table: Iterable[LayerInfo], path: str, call: int = 0) -> LayerInfo:
+    """The row of a layer that can carry a heatmap, as it is at one of its calls.
+
+    Raises
+    ------
+    LayerError
+        If there is no such layer, it never ran or not as often, or it has no spatial map.
+    """
+    rows = {info.path: info for info in table}
+    info = rows.get(path)
+    if info is None:
+        raise no_such_layer(path, rows)
+    if not info.calls:
+        raise LayerError(f"layer «{path}» never runs: {info.reason}{another(rows.values(), info)}")
+    if not 0 <= call < info.calls:
+        calls = ", ".join(map(info.call_name, range(info.calls)))
+        raise LayerError(f"layer «{path}» runs {info.calls} time(s): its calls are {calls}")
+    info = (info, *info.later_calls)[call]
+    if not info.spatial:
+        shape = "×".join(map(str, info.shape or ())) or "no tensor"
+        raise LayerError(
+            f"layer «{path}» ({info.kind}) returns {shape}, which has no grid of places"
+            + another(rows.values(), info)
+        )
+    return info
+
+
+def another(table: Collection[LayerInfo], refused: LayerInfo) -> str:
+    """What to choose in place of a layer, to go behind what is wrong with it.
+
+    The last layer inside it, or else the recommended one; never the refused one itself, under
+    whatever name.
+    """
+    module = refused.same_as or refused.path
+    usable = [info for info in table if info.spatial and module not in (info.path, info.same_as)]
+    inside = [info for info in usable if info.path.startswith(f"{refused.path}.")]
+    best = max(inside or usable, key=lambda info: (info.recommended, info.order), default=None)
+    if best is not None:
+        return f": choose another, such as «{best.path}»"
+    if refused.calls and not any(info.spatial for info in table):
+        return ", and no layer of this model has one"
+    return ", and no other layer of this model has a grid of places"
+
+
+def channels_first(tensor: Tensor, info: LayerInfo) -> Tensor:
+    """A layer's tensor as (N, C, h, w), whatever its layout; class tokens are left out."""
+    if info.layout == "nhwc":
+        return tensor.permute(0, 3, 1, 2)
+    if info.layout == "tokens" and info.grid is not None:
+        patches = tensor[:, info.extra_tokens :]
+        return patches.transpose(1, 2).reshape(len(tensor), -1, *info.grid)
+    return tensor
