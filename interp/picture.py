@@ -17,7 +17,8 @@ from pathlib import Path, PurePosixPath
 from PIL import Image, ImageFile, ImageOps, TiffImagePlugin
 
 from interp.errors import PictureError
-from interp.pixels import bits_a_channel, to_rgb
+from interp.pixels import to_rgb
+from interp.tiff import Layout, layout_of
 
 MAX_BYTES = 32 * 2**20
 MAX_PIXELS = 50_000_000
@@ -177,8 +178,9 @@ def _decode(data: bytes, kind: str, label: str, frame: int) -> tuple[Image.Image
             image.seek(frame)
             _check_size(image.size, label)
             notes = [f"frame {frame + 1} of {frames}"] if frames > 1 else []
+            layout = _layout(image, label)
             notes += _turn(image)
-            rgb, colour_notes = to_rgb(image, label, bits_a_channel(image, data))
+            rgb, colour_notes = to_rgb(image, label, _bits_a_channel(data, kind, layout), layout)
     except PictureError:
         raise
     except Image.DecompressionBombError as error:
@@ -191,6 +193,18 @@ def _decode(data: bytes, kind: str, label: str, frame: int) -> tuple[Image.Image
             "export or download it again"
         ) from error
     return rgb, frames, notes + colour_notes
+
+
+def _layout(image: Image.Image, label: str) -> Layout | None:
+    if not isinstance(image, TiffImagePlugin.TiffImageFile):
+        return None
+    return layout_of(image, label)
+
+
+def _bits_a_channel(data: bytes, kind: str, layout: Layout | None) -> int:
+    if layout is not None:
+        return layout.bits
+    return data[24] if kind == "PNG" else 8
 
 
 def _check_size(size: tuple[int, int], label: str) -> None:
