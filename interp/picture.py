@@ -69,7 +69,8 @@ def open_picture(
 
     The type is told by content, never by name. Bytes and pixels are limited before any pixel is
     decoded. Greyscale of more than 8 bits is scaled by the range of its own values, transparency is
-    composited on white, and the EXIF orientation is applied once; `notes` says each of these.
+    composited on white, the EXIF orientation is applied once, and the colours of an embedded
+    profile are converted to sRGB; `notes` says each of these.
     At most 1,000 frames are counted.
 
     Parameters
@@ -157,6 +158,8 @@ def _decode(
             survey = survey or as_decoded(image)
             _check_frame(survey, frame, label)
             check_work(image.size, kind, label, frame)
+            if frame and kind in ("JPEG", "TIFF"):
+                image.info.pop("icc_profile", None)  # of the first: each page has its own
             image.seek(frame)
             _check_size(image.size, label)
             layout = _layout(image, label)

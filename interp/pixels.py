@@ -9,7 +9,10 @@ import numpy.typing as npt
 from PIL import Image
 
 from interp.errors import PictureError
+from interp.profiles import to_srgb
 from interp.tiff import Layout
+
+NO_PROFILE = object()  # Pillow says None of a profile that it could not put together
 
 
 def to_rgb(
@@ -29,38 +32,54 @@ def to_rgb(
     PictureError
         If no pixel has a finite value.
     """
+    profile = image.info.get("icc_profile", NO_PROFILE)
     deep = image.mode in ("I", "F") or image.mode.startswith("I;16")
     if deep or (layout is not None and layout.signed_bytes):
         values = layout.values(image) if layout is not None else np.asarray(image)
-        return _scale_by_range(
+        grey, notes = _scale_by_range(
             values,
             label,
             bits,
             clear=image.info.get("transparency"),
             white_is_zero=layout is not None and layout.white_is_zero,
         )
+        rgb, colour_notes = _coloured(grey, profile)
+        return rgb, notes + colour_notes
     if layout is not None and layout.colours is not None:
         image.putpalette(layout.colours)
     if image.mode == "La":
         image = image.convert("LA")  # the only mode that Pillow turns it into
-    notes = []
-    if bits > 8:
-        notes.append(f"{bits} bits a channel, reduced to 8")
-    if image.mode == "CMYK":
-        notes.append("CMYK, converted to RGB without its colour profile")
-    elif image.mode in ("LAB", "YCbCr", "HSV"):
-        notes.append(f"{image.mode}, converted to RGB")
+    notes = [f"{bits} bits a channel, reduced to 8"] if bits > 8 else []
+    alpha = None
     if image.has_transparency_data:
         _rescale_transparent_colour(image, bits)
         rgba = image.convert("RGBA")
         alpha = rgba.getchannel("A")
-        rgb = rgba.convert("RGB")
-        if alpha.getextrema() != (255, 255):
-            notes.append("transparent, composited on white")
-            rgb = Image.new("RGB", rgba.size, "white")
-            rgb.paste(rgba, mask=alpha)
-    else:
+        image = image.convert("L") if image.mode in ("1", "L", "LA") else rgba.convert("RGB")
+    rgb, colour_notes = _coloured(image, profile)
+    notes += colour_notes
+    if alpha is not None and alpha.getextrema() != (255, 255):
+        notes.append("transparent, composited on white")
+        white = Image.new("RGB", rgb.size, "white")
+        white.paste(rgb, mask=alpha)
+        rgb = white
+    return rgb, notes
+
+
+def _coloured(image: Image.Image, profile: object) -> tuple[Image.Image, list[str]]:
+    """RGB of a picture without transparency, through its profile if it has one."""
+    notes = [f"{image.mode}, converted to RGB"] if image.mode in ("LAB", "YCbCr", "HSV") else []
+    if profile is NO_PROFILE:
+        if image.mode == "CMYK":
+            notes.append("CMYK, converted to RGB without a colour profile")
         rgb = image.convert("RGB")
+    else:
+        if image.mode == "1":
+            image = image.convert("L")
+        elif image.mode not in ("L", "CMYK", "LAB"):
+            image = image.convert("RGB")
+        rgb, profile_notes = to_srgb(image, profile)
+        notes += profile_notes
     rgb.info = {}  # a profile or transparent colour left here would go into what is saved later
     return rgb, notes
 
@@ -102,7 +121,7 @@ def _scale_by_range(
         strip *= 255.0 / span if span else 0.0
         strip[hidden[rows]] = 255.0
         grey[rows] = np.rint(strip)
-    return Image.fromarray(grey).convert("RGB"), notes
+    return Image.fromarray(grey), notes
 
 
 def _scale_in_words(
