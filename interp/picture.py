@@ -151,11 +151,11 @@ def _sniff(data: bytes, label: str) -> str:
 def _decode(
     data: bytes, kind: str, label: str, frame: int
 ) -> tuple[Image.Image, Survey, list[str]]:
-    survey = survey_of(data, kind, label, frame)
     try:
+        counted = survey_of(data, kind, label, frame)
         with Image.open(io.BytesIO(data), formats=[kind]) as image:
             _check_size(image.size, label)
-            survey = survey or as_decoded(image)
+            survey = counted or as_decoded(image)
             _check_frame(survey, frame, label)
             check_work(image.size, kind, label, frame)
             if frame and kind in ("JPEG", "TIFF"):

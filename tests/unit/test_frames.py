@@ -117,6 +117,10 @@ class TestCount:
         assert opened.image.getpixel((0, 0)) == (77, 77, 77)
         assert opened.notes == ("frame 2 of 2",)
 
+    @pytest.mark.parametrize("place", [2**63, 2**64 - 1])
+    def test_a_directory_beyond_any_file(self, place: int) -> None:
+        assert "damaged" in refusal(struct.pack("<2sHHHQ", b"II", 43, 8, 0, place))
+
 
 class TestWork:
     @pytest.mark.parametrize("kind", ["GIF", "WEBP", "PNG"])
