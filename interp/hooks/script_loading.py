@@ -4,7 +4,7 @@ import torch
 
 from interp.geometry import Fit
 from interp.hooks.script_constants import by_interp, has_own_preset
-from interp.hooks.script_package import from_package
+from interp.hooks.script_package import package_path
 from interp.models.catalog import build_arguments
 from interp.models.loading import LoadedModel
 
@@ -44,7 +44,7 @@ def imports(model: LoadedModel, fit: Fit, *, counts: bool, samples: bool) -> lis
     lines.append("import torch")
     if packaged:
         lines += ["", "# Loads the net, its weights and the picture."]
-        lines += from_package(["load_model", "open_picture"])
+        lines += [package_path(), "from interp import load_model, open_picture"]
         preset = ["from interp.geometry import Preset"] if has_own_preset(model) else []
         return [*lines, *preset]
     if model.source != "module":

@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections.abc import Iterable
 from pathlib import Path
 
 import interp
@@ -17,14 +16,11 @@ def quoted(text: str) -> str:
     )
 
 
-def from_package(names: Iterable[str]) -> list[str]:
-    """Lines that import public names of this package, installed or not; `sys` is imported before.
+def package_path() -> str:
+    """A line after which this package can be imported, installed or not; it needs `sys`.
 
-    A checkout is not on the path of a Python that was started elsewhere, so the lines put it there;
+    A checkout is not on the path of a Python that was started elsewhere, so the line puts it there;
     last, so that an installed one is found first.
     """
     folder = quoted(str(Path(interp.__file__).absolute().parents[1]))
-    return [
-        f"sys.path.append({folder})  # Hookscope, where it is not installed",
-        f"from interp import {', '.join(sorted(names))}",
-    ]
+    return f"sys.path.append({folder})  # Hookscope, where it is not installed"
