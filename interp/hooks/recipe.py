@@ -113,7 +113,7 @@ class Recipe:
             In one line: what is wrong, and in which step.
         """
         try:
-            data = json.loads(text)
+            data = json.loads(text.removeprefix("\ufeff"))  # which editors on Windows write
         except (ValueError, RecursionError) as error:
             raise HookError(
                 f"the recipe is not JSON ({error}): save it from the Hook lab"
