@@ -102,7 +102,7 @@ def test_it_prints_the_script_and_runs_nothing(
 
     out = capsys.readouterr().out
     compile(out, "hooks.py", "exec")
-    assert 'PICTURE = "no such.png"' in out
+    assert f'PICTURE = "{Path("no such.png").absolute()}"' in out
     assert "TARGET = 968\n" in out
     assert "(logits[0, target] - logits[0, 967]).backward()" in out
     assert 'MODEL.prepare(open_picture(path), "stretch")' in out
