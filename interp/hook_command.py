@@ -1,22 +1,21 @@
 """What `python -m interp hook` does: a recipe of hooks on one picture, before and after."""
 
 import argparse
-import io
 import json
 import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from PIL import Image
-
 from interp.cli import folder_at, load, print_table, printable
+from interp.drawing import DEFAULT_DRAWING
 from interp.errors import HookError, InterpError, PictureError
 from interp.export import safe_stem, strict, write_together
 from interp.hooks.lab import Lab, sample_or_file
 from interp.hooks.recipe import Recipe
 from interp.hooks.script import script
 from interp.inspection.experiment import Change, Experiment, run_experiment
+from interp.manifest import png_with
 from interp.models.catalog import DEFAULT_MODEL
 from interp.models.loading import LoadedModel
 from interp.picture import Picture, open_picture, sample_pictures
@@ -171,9 +170,11 @@ def _write(
     scale = scale_for(*(side.map for side in sides.values()), signed=False)
     stem = Path(picture.name).stem
     parts = (stem, "hooks") if model.trained else (stem, "untrained", "hooks")
+    origin = {"view": DEFAULT_DRAWING.record(scale), "recipe": json.loads(report)["recipe"]}
     files = {
-        f"{safe_stem(*parts, name)}.png": _png(
-            overlay(picture.image, attribution.on_picture(), scale)
+        f"{safe_stem(*parts, name)}.png": png_with(
+            overlay(picture.image, attribution.on_picture(), scale),
+            {**attribution.manifest(), **origin, "side": name},
         )
         for name, attribution in sides.items()
     }
@@ -185,9 +186,3 @@ def _write(
         raise InterpError(
             f"cannot write into {folder}: {reason}; choose a folder you can write to"
         ) from error
-
-
-def _png(image: Image.Image) -> bytes:
-    buffer = io.BytesIO()
-    image.save(buffer, "PNG")
-    return buffer.getvalue()

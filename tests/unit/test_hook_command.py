@@ -92,6 +92,12 @@ def test_it_writes_two_pictures_and_the_numbers(
     for name in names[:2]:
         with Image.open(out / name) as drawn:
             assert drawn.size == (600, 400)
+            manifest = json.loads(drawn.text["hookscope"])
+        side = name.split(".")[-2]
+        assert manifest["side"] == side
+        assert manifest["map"] == report[side]["map"]
+        assert manifest["recipe"] == report["recipe"]
+        assert manifest["view"]["colours"] == "plasma"
 
 
 def test_it_prints_the_script_and_runs_nothing(
