@@ -24,7 +24,7 @@ from torch.utils.weak import WeakTensorKeyDictionary
 
 from interp.errors import HookError
 from interp.hooks.fence import Fence
-from interp.hooks.writes import storage_of, tensors_in, twin
+from interp.hooks.writes import storage_of, tensors_in, twin, writes
 
 _SEVERAL_VIEWS = frozenset(
     "chunk split split_with_sizes tensor_split unbind hsplit vsplit dsplit __iter__".split()  # noqa: SIM905
@@ -63,13 +63,18 @@ class _Became(Function):
 
 
 class _Same:
-    """Tensors that autograd takes for different ones and that are the same piece of memory."""
+    """Tensors that autograd takes for different ones and that are the same piece of memory.
 
-    def __init__(self) -> None:
+    The first may be a view, which ties the others to its base: it is kept as long as they are.
+    """
+
+    def __init__(self, first: Tensor) -> None:
         self.members: list[tuple[ref[Tensor], Any]] = []
+        self._view = first if first._is_view() else None
+        self.add(first)
 
     def add(self, tensor: Tensor) -> None:
-        self.members.append((ref(tensor), tensor.grad_fn))
+        self.members.append((ref(tensor), _history(tensor)))
 
     def alive(self) -> list[tuple[Tensor, Any]]:
         found = [(tensor, node) for own, node in self.members if (tensor := own()) is not None]
@@ -84,24 +89,35 @@ class _Same:
         """
         alive = self.alive()
         for writer, node in alive:
-            if (views or not writer._is_view()) and writer.grad_fn is not node:
+            if (views or not writer._is_view()) and _history(writer) is not node:
                 self.follow(writer)
                 return True
         return False
 
     def follow(self, writer: Tensor) -> None:
         """Give every member the history of one."""
-        others = [tensor for tensor, _ in self.alive() if tensor is not writer]
+        members = [tensor for tensor, _ in self.alive()]
         self.members = []
-        for tensor in others:
-            _follow(tensor, writer)
-        for tensor in (writer, *others):
+        for tensor in members:
+            if tensor is not writer:
+                _follow(tensor, writer)
+        for tensor in members:
             self.add(tensor)
+
+    def meet(self) -> None:
+        """One of them is to be written to: give it the history of the newest before."""
+        alive = self.alive()
+        if len(alive) > 1:
+            self.follow(alive[-1][0])
+
+
+def _history(tensor: Tensor) -> Any:
+    """What autograd knows of how a tensor came about; a view's is made of its base's each time."""
+    return (tensor if tensor._base is None else tensor._base).grad_fn
 
 
 def _follow(other: Tensor, writer: Tensor) -> None:
-    # The memory was written to once: that is what the version counts.
-    with torch.enable_grad(), torch.autograd._unsafe_preserve_version_counter(other):
+    with torch.enable_grad():
         if other.shape != writer.shape or other.stride() != writer.stride():
             other.as_strided_(writer.size(), writer.stride(), writer.storage_offset())
         if writer.requires_grad:
@@ -121,8 +137,7 @@ class _Memory:
         for group in self.groups:
             if any(own() is tensor for own, _ in group.members):
                 return group
-        group = _Same()
-        group.add(tensor)
+        group = _Same(tensor)
         self.groups.append(group)
         return group
 
@@ -242,7 +257,10 @@ class InPlaceGuard(TorchFunctionMode):
         return self._behind.get(own, own)
 
     def is_written(self, value: Any) -> bool:
-        """Whether the network has written to what a tensor in `value`, given to a hook, was of."""
+        """Whether the network has written to what a tensor in `value`, given to a hook, was of.
+
+        To be asked in a pass without gradients: in others a new history counts as a write.
+        """
         for tensor in tensors_in(value):
             seen = self._seen.get(tensor)
             if seen is not None and seen[0]._version != seen[1]:
@@ -255,6 +273,8 @@ class InPlaceGuard(TorchFunctionMode):
     def call(self, given: Any) -> Iterator[None]:
         """A call of a module that is given these values."""
         depth = len(self._calls)
+        for tensor in tensors_in(given):
+            self.settle(tensor)
         self._calls.append({storage_of(one): one._version for one in tensors_in(given)})
         try:
             yield
@@ -293,8 +313,10 @@ class InPlaceGuard(TorchFunctionMode):
             memory = self._memories[storage_of(tensor)] = _Memory(tensor._version)
         group = memory.group_of(tensor)
         if self._was_written_by_call(tensor):
+            group.add(new)
             group.follow(new)
             memory.settle()
+            memory.version = new._version
         else:
             group.add(new)
 
@@ -303,10 +325,14 @@ class InPlaceGuard(TorchFunctionMode):
         if self._busy or not self._memories or tensor.is_inference():
             return
         memory = self._memories.get(storage_of(tensor))
-        if memory is not None and memory.version != tensor._version:
-            memory.version = tensor._version
+        if memory is None:
+            return
+        if memory.version != tensor._version:
             with self._at_work():
                 memory.settle()
+            memory.version = tensor._version
+        # A view whose base got a history is taken for a leaf until it is asked for its own.
+        _ = tensor.grad_fn
 
     @contextmanager
     def _at_work(self) -> Iterator[None]:
@@ -333,10 +359,24 @@ class InPlaceGuard(TorchFunctionMode):
                 self._settle_all(value)
             for value in kwargs.values():
                 self._settle_all(value)
+            if writes(name, kwargs):
+                for tensor in tensors_in(kwargs.get("out", args[:1] or list(kwargs.values())[:1])):
+                    self._meet(tensor)
         result = func(*args, **kwargs)
         if name in _SEVERAL_VIEWS and torch.is_grad_enabled():
             return _one_by_one(args[0] if args else next(iter(kwargs.values())), result)
         return result
+
+    def _meet(self, target: Tensor) -> None:
+        """Whoever names what is to be written to goes on from there together."""
+        memory = self._memories.get(storage_of(target))
+        if memory is not None:
+            with self._at_work():
+                for group in memory.groups:
+                    group.meet()
+                memory.settle()
+            memory.version = target._version
+            _ = target.grad_fn
 
     def _settle_all(self, value: Any) -> None:
         if isinstance(value, Tensor):
