@@ -1,6 +1,7 @@
 """What `python -m interp hook` does: a recipe of hooks on one picture, before and after."""
 
 import argparse
+import io
 import json
 import re
 import sys

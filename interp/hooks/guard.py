@@ -13,156 +13,21 @@ history before they are used again.
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
-from weakref import ref
 
 import torch
 from torch import Tensor, nn
-from torch.autograd import Function
 from torch.autograd.graph import saved_tensors_hooks
 from torch.overrides import TorchFunctionMode
 from torch.utils.weak import WeakTensorKeyDictionary
 
-from interp.errors import HookError
 from interp.hooks.fence import Fence
+from interp.hooks.memory import Memory, Through
 from interp.hooks.writes import storage_of, tensors_in, twin, writes
 
 _SEVERAL_VIEWS = frozenset(
     "chunk split split_with_sizes tensor_split unbind hsplit vsplit dsplit __iter__".split()  # noqa: SIM905
 )
 _VIEW_PROPERTIES = frozenset("T mT H mH real imag data".split())  # noqa: SIM905
-
-
-class _Through(Function):
-    """Tensors over the memory of others, with the gradient flowing to a third kind."""
-
-    @staticmethod
-    def forward(ctx: Any, memories: tuple[Tensor, ...], *paths: Tensor) -> tuple[Tensor, ...]:
-        made = tuple(memory.detach() for memory in memories)
-        pairs = zip(made, paths, strict=True)
-        ctx.mark_non_differentiable(*[one for one, path in pairs if not path.requires_grad])
-        return made
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        return None, *gradients
-
-
-class _Became(Function):
-    """A tensor whose values are there already gets the history of another one."""
-
-    @staticmethod
-    def forward(ctx: Any, old: Tensor, new: Tensor, is_view: bool) -> Tensor:
-        ctx.is_view = is_view
-        ctx.mark_dirty(old)
-        return old
-
-    @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, Tensor, None]:
-        # Without a zero for its part of them a view's base would lose all of its gradients.
-        return torch.zeros_like(gradient) if ctx.is_view else None, gradient, None
-
-
-class _Same:
-    """Tensors that autograd takes for different ones and that are the same piece of memory.
-
-    The first may be a view, which ties the others to its base: it is kept as long as they are.
-    """
-
-    def __init__(self, first: Tensor) -> None:
-        self.members: list[tuple[ref[Tensor], Any]] = []
-        self._view = first if first._is_view() else None
-        self.add(first)
-
-    def add(self, tensor: Tensor) -> None:
-        self.members.append((ref(tensor), _history(tensor)))
-
-    def alive(self) -> list[tuple[Tensor, Any]]:
-        found = [(tensor, node) for own, node in self.members if (tensor := own()) is not None]
-        self.members = [(ref(tensor), node) for tensor, node in found]
-        return found
-
-    def settle(self, *, views: bool) -> bool:
-        """Give every member the history of the one that was written to; whether there was one.
-
-        A view's history is made anew from its base's when it is asked for, which must be told
-        first: without `views` no view is asked.
-        """
-        alive = self.alive()
-        for writer, node in alive:
-            if (views or not writer._is_view()) and _history(writer) is not node:
-                self.follow(writer)
-                return True
-        return False
-
-    def follow(self, writer: Tensor) -> None:
-        """Give every member the history of one."""
-        members = [tensor for tensor, _ in self.alive()]
-        self.members = []
-        for tensor in members:
-            if tensor is not writer:
-                _follow(tensor, writer)
-        for tensor in members:
-            self.add(tensor)
-
-    def meet(self) -> None:
-        """One of them is to be written to: give it the history of the newest before."""
-        alive = self.alive()
-        if len(alive) > 1:
-            self.follow(alive[-1][0])
-
-
-def _history(tensor: Tensor) -> Any:
-    """What autograd knows of how a tensor came about; a view's is made of its base's each time."""
-    return (tensor if tensor._base is None else tensor._base).grad_fn
-
-
-def _follow(other: Tensor, writer: Tensor) -> None:
-    with torch.enable_grad():
-        if other.shape != writer.shape or other.stride() != writer.stride():
-            other.as_strided_(writer.size(), writer.stride(), writer.storage_offset())
-        if writer.requires_grad:
-            _Became.apply(other, writer, other._is_view())
-        else:
-            other.detach_()
-
-
-class _Memory:
-    """One storage that several tensors name, and its version when they last agreed."""
-
-    def __init__(self, version: int) -> None:
-        self.version = version
-        self.groups: list[_Same] = []
-
-    def group_of(self, tensor: Tensor) -> _Same:
-        for group in self.groups:
-            if any(own() is tensor for own, _ in group.members):
-                return group
-        group = _Same(tensor)
-        self.groups.append(group)
-        return group
-
-    def settle(self) -> None:
-        """Let every group follow the one of its members that was written to.
-
-        Raises
-        ------
-        HookError
-            If that does not come to an end, which would be a wrong gradient.
-        """
-        for _ in range(2 * len(self.groups) + 2):
-            if not self._next_follows():
-                self.groups = [group for group in self.groups if len(group.alive()) > 1]
-                return
-        raise HookError(
-            "this network writes to one tensor under several names in a way that cannot be "
-            "followed: its gradients would be wrong, so they are not given"
-        )
-
-    def _next_follows(self) -> bool:
-        """Whether there was a group with a member written to; it has been told."""
-        return any(g.settle(views=False) for g in self.groups) or any(
-            g.settle(views=True) for g in self.groups
-        )
 
 
 class InPlaceGuard(TorchFunctionMode):
@@ -175,7 +40,7 @@ class InPlaceGuard(TorchFunctionMode):
     def __init__(self) -> None:
         super().__init__()
         self._depth = 0
-        self._memories: dict[int, _Memory] = {}
+        self._memories: dict[int, Memory] = {}
         self._seen: Any = WeakTensorKeyDictionary()
         self._behind: Any = WeakTensorKeyDictionary()
         self._fences: dict[int, Fence] = {}
@@ -298,7 +163,7 @@ class InPlaceGuard(TorchFunctionMode):
         for tensor in memories:
             self.settle(tensor)
         with self._at_work():
-            made = _Through.apply(memories, *paths)
+            made = Through.apply(memories, *paths)
             for memory, new, path in zip(memories, made, paths, strict=True):
                 if path.requires_grad:
                     self._join(memory, new)
@@ -310,7 +175,7 @@ class InPlaceGuard(TorchFunctionMode):
     def _join(self, tensor: Tensor, new: Tensor) -> None:
         memory = self._memories.get(storage_of(tensor))
         if memory is None:
-            memory = self._memories[storage_of(tensor)] = _Memory(tensor._version)
+            memory = self._memories[storage_of(tensor)] = Memory(tensor._version)
         group = memory.group_of(tensor)
         if self._was_written_by_call(tensor):
             group.add(new)
