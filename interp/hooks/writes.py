@@ -32,13 +32,15 @@ def twin(tensor: Tensor) -> Tensor:
 
     The memory is copied when one of the two is first written to, where PyTorch can do that.
     """
-    with torch.set_grad_enabled(torch.is_grad_enabled() or tensor.requires_grad):
-        if _copies_on_write(tensor):
-            try:
-                return torch._lazy_clone(tensor)
-            except RuntimeError:  # memory that somebody else owns, such as NumPy
-                return with_strides(tensor.clone(), tensor)
-        return with_strides(tensor.clone(), tensor)
+    if tensor.requires_grad and not torch.is_grad_enabled():
+        with torch.enable_grad():
+            return twin(tensor)
+    if _copies_on_write(tensor):
+        try:
+            return torch._lazy_clone(tensor)
+        except RuntimeError:  # memory that somebody else owns, such as NumPy
+            return with_strides(tensor.clone(), tensor)
+    return with_strides(tensor.clone(), tensor)
 
 
 def _copies_on_write(tensor: Tensor) -> bool:
