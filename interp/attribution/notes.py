@@ -4,6 +4,7 @@ import numpy as np
 import numpy.typing as npt
 
 from interp.colours import scale_for
+from interp.hooks.surroundings import Surroundings
 from interp.models.loading import LoadedModel
 from interp.picture import Picture
 from interp.targets import Target
@@ -32,6 +33,22 @@ def notes_on(
         )
     words = degenerate(raw, target, signed=signed)
     return (*notes, words) if words else tuple(notes)
+
+
+def notes_on_run(model: LoadedModel, around: Surroundings) -> tuple[str, ...]:
+    """Sentences about chance in the network, and about what of the caller's it ran in."""
+    notes = []
+    if model.chance.draws:
+        notes.append(
+            f"This network draws random numbers at every pass: what is shown is of seed "
+            f"{model.seed}, and another seed gives another answer and another map."
+        )
+    if off := model.chance.unsteady:
+        notes.append(
+            f"This network answers differently from pass to pass, by {off:.1g} of its largest "
+            "logit, though the same random seed is set: what is shown cannot be repeated exactly."
+        )
+    return (*notes, *around.notes())
 
 
 def degenerate(raw: npt.NDArray[np.float32], target: Target, *, signed: bool) -> str:
