@@ -44,8 +44,23 @@ def sometimes(x: Tensor) -> Tensor:
     return x * (torch.rand(()) > 1e-6)
 
 
+class AlwaysTrains(nn.Module):
+    """Does not hear that it is to be in evaluation mode, as some frozen backbones do not."""
+
+    def __init__(self, part: nn.Module) -> None:
+        super().__init__()
+        self.part = part
+
+    def train(self, mode: bool = True) -> AlwaysTrains:
+        return self
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.part(x)
+
+
 DRAWS: dict[str, Callable[[Tensor], Tensor]] = {
     "dropout": lambda x: F.dropout(x, 0.5),
+    "dropout left in training": AlwaysTrains(nn.Dropout(0.5)),
     "noise": lambda x: x + torch.randn_like(x),
     "depth by torch": sometimes,
     "depth by hand": lambda x: x * (random.random() > 0.5),
@@ -77,6 +92,7 @@ def test_a_generator_that_starts_anew_at_every_pass_is_no_chance() -> None:
 
 COUPLES: dict[str, Callable[[], nn.Module]] = {
     "its own statistics": lambda: Does(nn.BatchNorm2d(4, track_running_stats=False)),
+    "left in training": lambda: Does(AlwaysTrains(nn.BatchNorm2d(4))),
     "mean": lambda: Does(lambda x: x - x.mean(0)),
     "largest": lambda: Does(lambda x: x / x.max()),
     "softmax": lambda: Does(lambda x: x.softmax(0)),
