@@ -36,9 +36,15 @@ class GradientCam:
             If the target does not depend on a layer.
         """
         paths = [layer.info.path for layer in request.layers]
-        module = request.model.module
-        light = request.model.allows_light_pass
-        with forward_pass(module, request.tensor, paths, ledger=request.ledger, light=light) as run:
+        model = request.model
+        with forward_pass(
+            model.module,
+            request.tensor,
+            paths,
+            ledger=request.ledger,
+            light=model.allows_light_pass,
+            seed=model.seed,
+        ) as run:
             target = request.target.resolve(run.logits, run.binary)
             gradients = run.gradients(target.score(run.logits))
             features = run.feature_maps()

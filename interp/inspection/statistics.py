@@ -142,7 +142,7 @@ def _watch_all(
     """Show every output of every layer to `look`, in one pass a tensor; the last one's logits."""
     copy = frozen_copy(model.module)
     with (
-        undisturbed(tensors[0].device, gradients=False),
+        undisturbed(tensors[0].device, gradients=False, seed=model.seed),
         HookSession(model.module, ledger, copy=copy) as session,
     ):
         calls: dict[str, int] = {}

@@ -144,7 +144,7 @@ def travel(
     copy = frozen_copy(model.module)
     parameters = [p.requires_grad_() for p in copy.parameters() if p.is_floating_point()]
     with (
-        undisturbed(picture_tensor.device, gradients=True),
+        undisturbed(picture_tensor.device, gradients=True, seed=model.seed),
         HookSession(model.module, ledger, copy=copy) as session,
     ):
         start = picture_tensor.detach().clone().requires_grad_()
