@@ -12,7 +12,8 @@ from interp.hooks.nested import first_tensor
 from interp.hooks.session import HookSession
 from interp.hooks.undisturbed import undisturbed
 from interp.hooks.writes import tensors_in
-from interp.models.copies import frozen_copy, path_copy
+from interp.models.copies import frozen_copy
+from interp.models.light import path_copy
 from interp.targets import find_logits
 
 Call = tuple[str, int]

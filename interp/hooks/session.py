@@ -14,8 +14,10 @@ from interp.errors import HookError, LayerError
 from interp.hooks.callback import Callback, shape_of
 from interp.hooks.guard import InPlaceGuard
 from interp.hooks.handle import HookHandle
-from interp.hooks.ledger import HookLedger, Kind, audit
-from interp.models.copies import own_state, private_copy
+from interp.hooks.ledger import HookLedger, Kind, hooks_on
+from interp.hooks.legacy import make_room
+from interp.hooks.shared import SharedParameters
+from interp.models.copies import own_copy
 
 # PyTorch warns of a case that is meant here, a graph that starts at the hooked layer itself, and of
 # one that the ledger tells of, a module that returns no tensor.
@@ -26,10 +28,11 @@ for _message in ("Full backward hook is firing when gradients", "For backward ho
 class HookSession:
     """Hooks on a private copy of a module, every one in the ledger, all removed at the end.
 
-    The copy shares the module's parameters and nothing else: hooks of two sessions never meet, the
-    module itself never carries one, and statistics that a run updates stay in the copy. While the
-    session is entered, in-place operations of the network leave what hooks saw untouched (see
-    `guard`).
+    The copy shares the module's parameters that need a gradient and nothing else: hooks of two
+    sessions never meet, the module itself never carries one, and what a run writes stays in the
+    copy. Hooks that the module came with are part of the network: they run on the copy, and the
+    ledger lists them as foreign. While the session is entered, in-place operations of the network
+    leave what hooks saw untouched (see `guard`).
 
     Parameters
     ----------
@@ -61,8 +64,11 @@ class HookSession:
         copy: nn.Module | None = None,
     ) -> None:
         self.ledger = HookLedger() if ledger is None else ledger
-        self.ledger.foreign += tuple(h for h in audit(module) if h not in self.ledger.foreign)
-        self.module = own_state(private_copy(module)) if copy is None else copy
+        known = self.ledger.foreign
+        own = (found for found, hook in hooks_on(module) if not isinstance(hook, Callback))
+        self.ledger.foreign += tuple(found for found in own if found not in known)
+        self.module = own_copy(module) if copy is None else copy
+        self._shared = SharedParameters(self.module) if copy is None else None
         self._handles: list[HookHandle] = []
         self._guard = InPlaceGuard()
         self._guard.fence(self.module, own_input=True)
@@ -128,6 +134,8 @@ class HookSession:
             handle.settle()
         self._handles.clear()
         self._guard.open()
+        if self._shared is not None:
+            self._shared.remove()
 
     def forward_pre(
         self, path: str, fn: Callable[..., Any], *, with_kwargs: bool = False, **options: Any
@@ -221,6 +229,8 @@ class HookSession:
         )
         if kind in ("forward_pre", "forward"):
             options["with_kwargs"] = True
+        if kind == "full_backward":
+            make_room(module)
         raw = getattr(module, f"register_{kind}_hook")(callback, **options)
         if reason := self._cannot_fire(path, module):
             record.status = f"cannot fire: {reason}"
@@ -244,8 +254,8 @@ class HookSession:
             raise no_such_layer(path, paths) from None
         if isinstance(module, torch.jit.ScriptModule):
             raise HookError(
-                f"layer «{path}» is TorchScript, which takes no hooks: use the module that it was "
-                "scripted from"
+                f"layer «{path}» is inside TorchScript, which takes no hooks: hook all of it, or "
+                "use the module that it was scripted from"
             )
         return module
 

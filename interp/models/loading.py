@@ -19,7 +19,6 @@ from interp.models.catalog import (
     build,
     get_spec,
 )
-from interp.models.copies import is_simple
 from interp.models.device import choose_device
 from interp.models.efficientnet_lite import load_bundled_state
 from interp.models.fitting import fill, nearest, without_auxiliary
@@ -27,6 +26,7 @@ from interp.models.foreign import count_outputs, frozen_alias
 from interp.models.inputs import InputInfo, input_table
 from interp.models.layer_names import first_names
 from interp.models.layers import LayerInfo, layer_table
+from interp.models.light import is_simple
 from interp.models.weights import availability, fetch, read_state
 from interp.picture import Picture
 
@@ -45,7 +45,7 @@ _SUFFIXES = (".pth", ".pt", ".safetensors")
 
 @dataclass(frozen=True, eq=False)
 class LoadedModel:
-    """A classifier in evaluation mode, frozen and free of hooks.
+    """A classifier in evaluation mode, frozen, with no hooks but its own.
 
     Attributes
     ----------
