@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from interp.hooks.ledger import HookLedger, HookRecord, audit
 from interp.hooks.nested import first_tensor
+from interp.hooks.quantized import check_gradient
 from interp.hooks.session import HookSession
 from interp.hooks.undisturbed import undisturbed
 from interp.hooks.writes import tensors_in
@@ -92,7 +93,14 @@ class Pass:
         -------
         dict
             (path, call) to a tensor of the shape of that call's output.
+
+        Raises
+        ------
+        LayerError
+            If a quantized part of the network stands between.
         """
+        if self._follow:
+            check_gradient(self.session.module, score)
         self._gradients.clear()
         if score.requires_grad:
             self._backward(score, also)
