@@ -274,4 +274,9 @@ def no_such_layer(path: str, known: Any) -> LayerError:
     if close:
         return LayerError(f"no layer «{path}» in this model: did you mean {' or '.join(close)}?")
     tops = ", ".join(dict.fromkeys(name.partition(".")[0] for name in known if name))
-    return LayerError(f"no layer «{path}» in this model: its parts are {tops or 'none'}")
+    if not tops:
+        return LayerError(
+            f"no layer «{path}» in this model, which is one piece: if it is TorchScript, which "
+            "takes no hooks, load the module that it was scripted from"
+        )
+    return LayerError(f"no layer «{path}» in this model: its parts are {tops}")

@@ -46,7 +46,7 @@ class Belongings:
                 for value in (*part._parameters.values(), *part._buffers.values(), *held):
                     for one in behind(value):
                         if isinstance(one, Tensor):
-                            self._memories.update(_memory_of(one))
+                            self._memories.update(memory_of(one))
                         elif not isinstance(one, _NOBODYS):
                             owned.add(id(one))
                             self._alive.append(one)
@@ -64,7 +64,7 @@ class Belongings:
         )
 
     def _is_own_tensor(self, value: Any) -> bool:
-        return isinstance(value, Tensor) and not self._memories.isdisjoint(_memory_of(value))
+        return isinstance(value, Tensor) and not self._memories.isdisjoint(memory_of(value))
 
     def names_a_part(self, function: FunctionType, asked: set[int] | None = None) -> bool:
         """Whether a function, or one of its own file that it calls, names a part as a global."""
@@ -92,8 +92,9 @@ class Belongings:
         return id(value) in self._everything()
 
 
-def _memory_of(tensor: Tensor) -> set[int]:
+def memory_of(tensor: Tensor) -> set[int]:
+    """What tells a tensor's memory from others; empty where it has none that could be shared."""
     try:
         return {storage_of(tensor)}
-    except (NotImplementedError, RuntimeError):  # a tensor without memory, such as a sparse one
+    except (NotImplementedError, RuntimeError, ValueError):  # such as sparse and lazy ones
         return set()

@@ -12,6 +12,7 @@ from torch.fx.graph_module import _WrappedCall
 from interp.errors import ModelError
 from interp.hooks.callback import Callback
 from interp.hooks.fence import _OWN, Fence
+from interp.hooks.shared import SharedParameters
 from interp.models.belongings import TABLES
 from interp.models.leads import PLAIN
 from interp.models.light import HOOK_DICTS, MAKES_WEIGHTS
@@ -66,7 +67,7 @@ def own_copy(module: M) -> M:
 
     Whatever needs none is a twin: what a run writes to it stays in the copy.
     """
-    return private_copy(module, Beside())
+    return private_copy(module, Beside(module))
 
 
 def _copy(module: nn.Module, memo: Memo) -> nn.Module:
@@ -115,12 +116,15 @@ def _attributes(module: nn.Module) -> dict[str, Any]:
     fence = getattr(own.get("_call_impl"), "__self__", None)
     if not isinstance(fence, Fence):
         return own
-    return {name: value for name, value in own.items() if name not in _OWN} | fence._before
+    kept = {name: value for name, value in own.items() if name not in _OWN} | fence._before
+    if isinstance(kept.get("_call_impl"), SharedParameters):
+        del kept["_call_impl"]
+    return kept
 
 
 def _attribute(module: nn.Module, name: str, value: Any, memo: Memo) -> Any:
     if name in TABLES:
-        return type(value)(value) if value else type(value)()
+        return _what_follows(value, memo) if value else type(value)()
     if isinstance(value, Graph):
         return memo.setdefault(id(value), copy.deepcopy(value))
     try:
@@ -134,6 +138,17 @@ def _attribute(module: nn.Module, name: str, value: Any, memo: Memo) -> Any:
             raise ModelError(message) from None
         memo[id(value)] = stand_in = Uncopied(message)
         return stand_in
+
+
+def _what_follows(hooks: dict[int, Any], memo: Memo) -> dict[int, Any]:
+    """Hooks that save or load a state, which no run calls: those of the original will do."""
+    found = type(hooks)()
+    for key, hook in hooks.items():
+        try:
+            found[key] = memo.where_it_leads(hook)
+        except CannotFollow:
+            found[key] = hook
+    return found
 
 
 def _carry_hooks(module: nn.Module, new: nn.Module, memo: Memo) -> None:

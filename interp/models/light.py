@@ -76,8 +76,9 @@ def _holds_plain(value: Any) -> bool:
         return all(_holds_plain(item) for item in value)
     if isinstance(value, FunctionType):
         return value.__closure__ is None and str(value.__module__).startswith(_KEEPS_NOTHING[:2])
-    plain = type(value) in PLAIN or type(value) is BuiltinFunctionType
-    return plain or (isinstance(value, partial) and type(value.func) in (type, FunctionType))
+    if isinstance(value, partial):
+        return all(map(_holds_plain, (value.func, *value.args, *value.keywords.values())))
+    return type(value) in PLAIN or type(value) is BuiltinFunctionType
 
 
 def _alone(module: M) -> M:

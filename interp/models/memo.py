@@ -47,7 +47,9 @@ class Uncopied:
     def _refuse(self, *args: Any, **kwargs: Any) -> Any:
         raise ModelError(self._message)
 
-    __call__ = __getitem__ = __iter__ = __len__ = __bool__ = __enter__ = __contains__ = _refuse
+    __call__ = __getitem__ = __iter__ = __next__ = __len__ = __bool__ = __enter__ = __contains__ = (
+        _refuse
+    )
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):  # Python asks for these itself

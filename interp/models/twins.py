@@ -7,7 +7,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
 
+from interp.errors import ModelError
 from interp.hooks.writes import storage_of, with_strides
+from interp.models.belongings import memory_of
 
 # PyTorch prepares a memory for copies on write at the first of them, not safe between threads.
 _FIRST = threading.Lock()
@@ -21,9 +23,17 @@ class Same:
         self._made: dict[int, tuple[Tensor, Tensor]] = {}
 
     def __call__(self, tensor: Tensor) -> Tensor:
-        """The tensor for the copy; what is one tensor in the network is one in the copy."""
+        """The tensor for the copy; what is one tensor in the network is one in the copy.
+
+        Raises
+        ------
+        ModelError
+            It is lazy: it has no values yet.
+        """
         known = self._made.get(id(tensor))
         if known is None:
+            if is_lazy(tensor):
+                raise ModelError("the network has lazy parameters: run it once before")
             known = self._made[id(tensor)] = tensor, self._make(tensor)
         return known[1]
 
@@ -52,13 +62,11 @@ class Twins(Same):
         self._memories: dict[int, torch.UntypedStorage] = {}
 
     def _make(self, tensor: Tensor) -> Tensor:
-        if is_lazy(tensor):
-            return tensor
         return _of_its_kind(tensor, self._twin(tensor.detach()), False)
 
     def _twin(self, plain: Tensor) -> Tensor:
         if not _is_plain_memory(plain):
-            return with_strides(plain.clone(), plain)
+            return lazy_clone(plain)
         key = storage_of(plain)
         if key in self._memories:
             return _over(self._memories[key], plain)
@@ -68,16 +76,26 @@ class Twins(Same):
 
 
 class Beside(Twins):
-    """The very tensors that need a gradient, so that it arrives there, and twins of the others."""
+    """The very tensors that need a gradient, so that it arrives there, and twins of the others.
+
+    What shares memory with one of the former is the very tensor as well.
+    """
+
+    def __init__(self, module: nn.Module) -> None:
+        super().__init__()
+        needing = [one for one in module.parameters() if one.requires_grad]
+        self._shared: set[int] = set().union(*map(memory_of, needing))
 
     def _make(self, tensor: Tensor) -> Tensor:
-        if tensor.requires_grad:
+        if tensor.requires_grad or not self._shared.isdisjoint(memory_of(tensor)):
             return Same._make(self, tensor)
         return super()._make(tensor)
 
 
 def lazy_clone(plain: Tensor) -> Tensor:
     """A detached tensor's values in a memory that is copied when one of the two is written to."""
+    if not _is_plain_memory(plain):
+        return with_strides(plain.clone(), plain)
     if plain.device.type in _COPIES_ON_WRITE:
         try:
             with _FIRST:

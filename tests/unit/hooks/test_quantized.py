@@ -52,3 +52,16 @@ def test_a_gradient_behind_the_quantized_part_is_given() -> None:
     with forward_pass(net, torch.randn(1, 3, 16, 16), ["0.fc"]) as run:
         (gradient,) = run.gradients(run.logits.sum()).values()
     torch.testing.assert_close(gradient, net[1].weight.detach().sum(0, keepdim=True))
+
+
+def test_a_network_that_is_quantized_all_through_is_refused_in_words() -> None:
+    net = torch.ao.quantization.QuantWrapper(Net()).eval()
+    engine = "x86" if "x86" in torch.backends.quantized.supported_engines else "qnnpack"
+    net.qconfig = torch.ao.quantization.get_default_qconfig(engine)
+    x = torch.randn(1, 3, 16, 16)
+    torch.ao.quantization.prepare(net, inplace=True)(x)
+    torch.ao.quantization.convert(net, inplace=True)
+    model = load_model(module=net, device="cpu")
+    assert torch.equal(capture(model, x, ["module.conv"], gradients=False).logits, net(x))
+    with pytest.raises(LayerError, match="is quantized and has no gradient"):
+        capture(model, x, ["module.conv"])

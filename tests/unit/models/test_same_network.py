@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import threading
 import types
 import weakref
 from collections.abc import Callable, Iterator
@@ -17,9 +18,10 @@ from torch import Tensor, nn
 from torchvision.models.feature_extraction import create_feature_extractor
 
 from interp import HookSession, capture, load_model
-from interp.errors import HookError, ModelError
+from interp.errors import HookError, LayerError, ModelError
 from interp.hooks.ledger import audit
 from interp.models.copies import frozen_copy, own_copy, private_copy
+from interp.models.layer_info import find_layer, recommended_layer
 from interp.models.light import is_simple
 
 pytestmark = pytest.mark.filterwarnings(
@@ -379,6 +381,22 @@ def test_twins_take_memory_when_they_are_written_to_and_share_it_as_before() -> 
     assert copied.part.sum() == 3
 
 
+def test_a_buffer_over_a_parameter_is_so_in_the_copy_of_a_session() -> None:
+    class Looks(Base):
+        def forward(self, x: Tensor) -> Tensor:
+            if x.shape[-1] == 9:
+                self.view.add_(1)
+            return super().forward(x) * self.view.sum()
+
+    net = Looks()
+    net.register_buffer("view", net.fc.bias.detach())
+    with unchanged(net), HookSession(net) as session:
+        assert torch.equal(session.module(_picture()), net(_picture()))
+        refused = pytest.raises(HookError, match="writes to its parameter")
+        with refused:
+            session.module(_picture(1, 9))
+
+
 @pytest.mark.parametrize("owner", ["numpy", "shared memory"])
 def test_memory_of_somebody_else_is_copied(owner: str) -> None:
     net = _fills().requires_grad_(False)
@@ -388,6 +406,32 @@ def test_memory_of_somebody_else_is_copied(owner: str) -> None:
         net.share_memory()
     with unchanged(net), torch.no_grad():
         assert torch.equal(frozen_copy(net)(_picture()), _expected(_fills, _picture())[0])
+
+
+def test_parameters_without_values_are_refused() -> None:
+    for run in (private_copy, frozen_copy, HookSession):
+        with pytest.raises(ModelError, match="lazy parameters: run it once before"):
+            run(nn.Sequential(nn.LazyLinear(3)))
+
+
+def test_first_copies_at_the_same_time_are_the_same_network() -> None:
+    expected, failures = _expected(_fills, _picture())[0], []
+    for _ in range(10):
+        net = _fills().requires_grad_(False)
+        barrier = threading.Barrier(4)
+
+        def work(net: nn.Module = net, barrier: threading.Barrier = barrier) -> None:
+            barrier.wait()
+            with torch.no_grad():
+                failures.extend([1] * (not torch.equal(frozen_copy(net)(_picture()), expected)))
+
+        workers = [threading.Thread(target=work) for _ in range(4)]
+        with unchanged(net):
+            for worker in workers:
+                worker.start()
+            for worker in workers:
+                worker.join()
+    assert failures == []
 
 
 # --- classes that copy themselves ---
@@ -552,12 +596,17 @@ def test_an_attribute_that_cannot_be_copied_is_refused_when_it_is_used() -> None
         def forward(self, x: Tensor) -> Tensor:
             return next(self.helper) if x.shape[-1] == 9 else super().forward(x)
 
+    def helper(net: nn.Module) -> Iterator[Tensor]:
+        yield torch.zeros(1, 4)
+        yield net.fc(torch.ones(1, 4))
+
     net = Helped()
-    net.helper = (net.fc(x) for x in [torch.ones(1, 4)])
+    net.helper = helper(net)
+    next(net.helper)
     copied = private_copy(net)
     with torch.no_grad():
         assert torch.equal(copied(_picture()), net(_picture()))
-    with pytest.raises((ModelError, TypeError)):
+    with pytest.raises(ModelError, match="attribute «helper» of «Helped» is a generator"):
         copied(_picture(1, 9))
 
 
@@ -608,6 +657,18 @@ def test_a_network_that_is_torchscript(how: str) -> None:
         assert torch.equal(session.module(x), expected)
         with pytest.raises(HookError, match="TorchScript, which takes no hooks"):
             session.forward("conv", lambda *given: None)
+
+
+def test_a_loaded_network_that_is_torchscript_says_so() -> None:
+    net, x = torch.jit.script(Base()), _picture(2, 224)
+    model = load_model(module=net, device="cpu")
+    assert (model.spec.name, model.layers) == ("Base", ())
+    with torch.no_grad():
+        assert torch.equal(capture(model, x, [""]).logits, net(x))
+    with pytest.raises(LayerError, match=r"is one piece.*TorchScript"):
+        recommended_layer(model.layers)
+    with pytest.raises(LayerError, match=r"^no layer «conv» in this model[^\n]*TorchScript"):
+        find_layer(model.layers, "conv")
 
 
 def test_training_statistics_of_a_torchscript_part_stay_in_the_copy() -> None:
