@@ -9,8 +9,8 @@ from interp.attribution.base import Attribution
 from interp.attribution.explanation import best_of
 from interp.errors import LayerError
 from interp.geometry import Fit
+from interp.hooks.found import no_such_layer
 from interp.hooks.ledger import HookLedger
-from interp.hooks.session import no_such_layer
 from interp.models.layers import LayerInfo
 from interp.models.loading import LoadedModel
 from interp.picture import Picture

@@ -7,7 +7,7 @@ from typing import Literal
 from torch import Tensor
 
 from interp.errors import LayerError
-from interp.hooks.session import no_such_layer
+from interp.hooks.found import no_such_layer
 
 Layout = Literal["nchw", "nhwc", "tokens", "vector", "other"]
 
