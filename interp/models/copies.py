@@ -101,6 +101,9 @@ def _by_parts(module: nn.Module, new: nn.Module, memo: Memo) -> nn.Module:
     for name, value in source.items():
         if type(value) not in PLAIN and name not in _DONE:
             state[name] = _attribute(module, name, value, memo)
+    for slot in _slots(type(module)):
+        if hasattr(module, slot):
+            object.__setattr__(new, slot, _attribute(module, slot, getattr(module, slot), memo))
     _carry_hooks(module, new, memo)
     # What `torch.compile` made runs the original: the copy runs its own code.
     state.pop("_compiled_call_impl", None)
@@ -108,6 +111,13 @@ def _by_parts(module: nn.Module, new: nn.Module, memo: Memo) -> nn.Module:
     if original is not None and "dynamo_ctx" in state:
         state["forward"] = original.__call__
     return new
+
+
+def _slots(kind: type) -> list[str]:
+    """Names of the attributes that a class keeps beside its dictionary."""
+    named = (vars(base)["__slots__"] for base in kind.__mro__ if "__slots__" in vars(base))
+    slots = (name for own in named for name in ([own] if isinstance(own, str) else own))
+    return [name for name in slots if not name.startswith("__")]
 
 
 def _attributes(module: nn.Module) -> dict[str, Any]:

@@ -27,6 +27,7 @@ from interp.models.light import is_simple
 pytestmark = pytest.mark.filterwarnings(
     "ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::UserWarning"
 )
+STORE: dict[str, Tensor] = {}
 COPIES = [private_copy, frozen_copy, own_copy]
 
 
@@ -589,6 +590,65 @@ def test_a_forward_that_cannot_be_rebuilt_is_refused_by_name() -> None:
     net.norm.forward = functools.lru_cache(net.norm.forward)
     with unchanged(net), pytest.raises(ModelError, match="attribute «forward» of «BatchNorm2d»"):
         private_copy(net)
+
+
+def test_attributes_in_slots_and_patches_over_patches_come_along() -> None:
+    class Slots(Base):
+        __slots__ = ("extra",)
+
+        def forward(self, x: Tensor) -> Tensor:
+            return self.extra[0](self.norm(self.conv(x)).mean((2, 3)))
+
+    def slotted() -> nn.Module:
+        net = Slots()
+        object.__setattr__(net, "extra", [net.fc])
+        return net
+
+    def patched() -> nn.Module:
+        net = Base()
+        first = net.conv.forward
+
+        @functools.wraps(first)
+        def again(*args: Any, depth: int = 2, **kwargs: Any) -> Tensor:
+            return again(*args, depth=depth - 1) * 2 if depth else first(*args, **kwargs)
+
+        net.conv.forward = again
+        return net
+
+    check(slotted)
+    check(patched)
+
+
+def test_a_store_of_the_whole_program_serves_the_copy_as_it_serves_the_network() -> None:
+    class Reads(Base):
+        def forward(self, x: Tensor) -> Tensor:
+            self.conv(x)
+            return self.fc(STORE["map"].mean((2, 3)))
+
+    def keep(module: nn.Module, args: Any, output: Any) -> None:
+        STORE["map"] = output
+
+    def make() -> nn.Module:
+        net = Reads()
+        net.conv.register_forward_hook(keep)
+        return net
+
+    check(make)
+
+
+def test_what_a_hook_writes_to_a_parameter_stays_in_the_copy() -> None:
+    def make() -> nn.Module:
+        net = Base().requires_grad_(False)
+        values = net.fc.bias.data
+
+        def fill(module: nn.Module, args: Any) -> None:
+            values.fill_(3.0)
+            net.fc.weight.data.mul_(2)
+
+        net.register_forward_pre_hook(fill)
+        return net
+
+    check(make)
 
 
 def test_an_attribute_that_cannot_be_copied_is_refused_when_it_is_used() -> None:
