@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from interp.errors import HookError
 from interp.hooks.writes import storage_of
-from interp.models.twins import lazy_clone
+from interp.models.twins import is_plain_memory, lazy_clone
 
 
 @dataclass
@@ -35,7 +35,11 @@ class SharedParameters:
 
     def __init__(self, module: nn.Module) -> None:
         self._module = module
-        self._shared = [(name, one) for name, one in module.named_parameters() if one.requires_grad]
+        self._shared = [
+            (name, one)
+            for name, one in module.named_parameters()
+            if one.requires_grad and not one.is_meta
+        ]
         self._call = module._call_impl
         if self._shared:
             vars(module)["_call_impl"] = self
@@ -67,6 +71,11 @@ def _before(parameter: nn.Parameter) -> _Before:
 
 def _undone(parameter: nn.Parameter, was: _Before) -> bool:
     """Whether a parameter was written to; it is then as it was before."""
+    if not is_plain_memory(parameter):  # such as a sparse one, which shares no memory piecemeal
+        if parameter._version == was.version:
+            return False
+        was.memory.copy_(was.values)
+        return True
     is_parted = not torch._C._is_cow_tensor(parameter)  # type: ignore[attr-defined]
     untouched = not is_parted and parameter._version == was.version
     moved = storage_of(parameter) != storage_of(was.memory)

@@ -15,11 +15,13 @@ from interp.hooks.fence import _OWN, Fence
 from interp.hooks.shared import SharedParameters
 from interp.models.belongings import TABLES
 from interp.models.leads import PLAIN
-from interp.models.light import HOOK_DICTS, MAKES_WEIGHTS
+from interp.models.light import HOOK_DICTS, MAKES_WEIGHTS, is_simple, path_copy
 from interp.models.memo import CannotFollow, Memo, Uncopied
 from interp.models.scripted import Scripted
 from interp.models.settled import settle
 from interp.models.twins import Beside, Same, Twins
+
+__all__ = ["frozen_copy", "is_simple", "own_copy", "path_copy", "private_copy"]
 
 M = TypeVar("M", bound=nn.Module)
 

@@ -65,7 +65,7 @@ class Twins(Same):
         return _of_its_kind(tensor, self._twin(tensor.detach()), False)
 
     def _twin(self, plain: Tensor) -> Tensor:
-        if not _is_plain_memory(plain):
+        if not is_plain_memory(plain):
             return lazy_clone(plain)
         key = storage_of(plain)
         if key in self._memories:
@@ -94,7 +94,7 @@ class Beside(Twins):
 
 def lazy_clone(plain: Tensor) -> Tensor:
     """A detached tensor's values in a memory that is copied when one of the two is written to."""
-    if not _is_plain_memory(plain):
+    if not is_plain_memory(plain):
         return with_strides(plain.clone(), plain)
     if plain.device.type in _COPIES_ON_WRITE:
         try:
@@ -110,7 +110,8 @@ def _over(memory: torch.UntypedStorage, like: Tensor) -> Tensor:
     return empty.set_(memory, like.storage_offset(), like.size(), like.stride())
 
 
-def _is_plain_memory(tensor: Tensor) -> bool:
+def is_plain_memory(tensor: Tensor) -> bool:
+    """Whether a tensor is no more than numbers in a memory: neither sparse nor quantized."""
     return (
         type(tensor) in (Tensor, nn.Parameter)
         and tensor.layout is torch.strided

@@ -735,3 +735,18 @@ def test_training_statistics_of_a_torchscript_part_stay_in_the_copy() -> None:
     net = _scripted("script")
     with unchanged(net):
         frozen_copy(net).train()(_picture())
+
+
+def test_parameters_that_are_no_plain_numbers_are_shared_as_they_are() -> None:
+    class Sparse(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.table = nn.Parameter(torch.eye(3).to_sparse())
+
+        def forward(self, x: Tensor) -> Tensor:
+            return torch.sparse.mm(self.table, x.mT).mT
+
+    for net in (Sparse(), nn.Linear(3, 3).to("meta")):
+        x = torch.ones(1, 3, device=next(net.parameters()).device)
+        with HookSession(net) as session:
+            assert session.module(x).shape == (1, 3)
