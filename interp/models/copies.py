@@ -138,7 +138,9 @@ def _attribute(module: nn.Module, name: str, value: Any, memo: Memo) -> Any:
     if name in TABLES:
         return _what_follows(value, memo) if value else type(value)()
     if isinstance(value, Graph):
-        return memo.setdefault(id(value), copy.deepcopy(value))
+        if id(value) not in memo:
+            memo[id(value)] = copy.deepcopy(value)
+        return memo[id(value)]
     try:
         return memo.of(value)
     except CannotFollow as reason:
@@ -175,6 +177,8 @@ def _carry_hooks(module: nn.Module, new: nn.Module, memo: Memo) -> None:
                 ours.add(key)
             elif key not in ours:
                 carried[key] = _hook(module, hook, memo)
+    if not new._backward_hooks:
+        new._is_full_backward_hook = None
 
 
 def _hook(module: nn.Module, hook: Any, memo: Memo) -> Any:
@@ -210,7 +214,7 @@ def _as_it_says(module: nn.Module, memo: Memo) -> nn.Module:
         return _by_parts(module, object.__new__(type(module)), memo)
     for part, own in settle(module, new, memo):
         for name, value in _attributes(part).items():
-            if name not in vars(own):
+            if name not in vars(own) or memo.leads_back(vars(own)[name]):
                 vars(own)[name] = _attribute(part, name, value, memo)
         _carry_hooks(part, own, memo)
     return new

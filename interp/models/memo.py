@@ -77,7 +77,7 @@ class Memo(dict[int, Any]):
         self.tensors, self._copy_module = tensors, copy_module
         self.net = Belongings(root)
 
-    def _leads_back(self, value: Any) -> bool:
+    def leads_back(self, value: Any) -> bool:
         """Whether a copied value still leads to a module of the original."""
         return any(
             isinstance(one, nn.Module) and self.get(id(one), one) is not one
@@ -228,7 +228,7 @@ class Memo(dict[int, Any]):
             new = copy.deepcopy(value, self)
         except Exception:  # whatever the caller's class raises: it has to stay what it is
             new = value
-        if self._leads_back(new):
+        if self.leads_back(new):
             raise CannotFollow(
                 f"is a {type(value).__name__} that leads to a part of the original network and "
                 "cannot be copied along with it"

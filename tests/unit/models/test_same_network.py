@@ -497,6 +497,23 @@ def test_a_class_that_forgets_when_it_copies_itself_is_mended() -> None:
     assert copied[0].late == [1, 2]
 
 
+def test_a_patched_module_that_copies_its_attributes_itself() -> None:
+    class Own(nn.BatchNorm2d):
+        def __deepcopy__(self, memo: Any) -> Own:
+            new = Own(4)
+            vars(new).update({name: copy.copy(value) for name, value in vars(self).items()})
+            return new
+
+    def make() -> nn.Module:
+        net = Base()
+        net.norm = Own(4)
+        run = net.norm.forward
+        net.norm.forward = lambda x: run(x) * 2
+        return net.train()
+
+    check(make)
+
+
 def test_a_class_that_copies_itself_into_another_network_is_refused() -> None:
     class Shrinks(Base):
         def __deepcopy__(self, memo: Any) -> nn.Module:
