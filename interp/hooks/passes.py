@@ -9,10 +9,12 @@ from torch import Tensor, nn
 
 from interp.hooks.ledger import HookLedger, HookRecord, audit
 from interp.hooks.nested import first_tensor
+from interp.hooks.quantized import check_gradient
 from interp.hooks.session import HookSession
 from interp.hooks.undisturbed import SEED, undisturbed
 from interp.hooks.writes import tensors_in
-from interp.models.copies import frozen_copy, path_copy
+from interp.models.copies import frozen_copy
+from interp.models.light import path_copy
 from interp.targets import find_logits
 
 Call = tuple[str, int]
@@ -91,7 +93,14 @@ class Pass:
         -------
         dict
             (path, call) to a tensor of the shape of that call's output.
+
+        Raises
+        ------
+        LayerError
+            If a quantized part of the network stands between.
         """
+        if self._follow:
+            check_gradient(self.session.module, score)
         self._gradients.clear()
         if score.requires_grad:
             self._backward(score, also)

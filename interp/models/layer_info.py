@@ -7,7 +7,7 @@ from typing import Literal
 from torch import Tensor
 
 from interp.errors import LayerError
-from interp.hooks.session import no_such_layer
+from interp.hooks.found import no_such_layer
 
 Layout = Literal["nchw", "nhwc", "tokens", "vector", "other"]
 
@@ -63,9 +63,15 @@ def recommended_layer(table: Iterable[LayerInfo]) -> LayerInfo:
     LayerError
         If the network has no layer with a spatial map.
     """
-    for info in table:
+    rows = list(table)
+    for info in rows:
         if info.recommended:
             return info
+    if not rows:
+        raise LayerError(
+            "this model is one piece, with no layer to look at: if it is TorchScript, which takes "
+            "no hooks, load the module that it was scripted from"
+        )
     raise LayerError(
         "this model has no layer with a spatial map whose gradient reaches the scores: "
         "Grad-CAM has nothing to show for it"

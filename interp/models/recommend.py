@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from interp.hooks.passes import forward_pass
+from interp.hooks.quantized import first_quantized
 from interp.models.copies import private_copy
 
 if TYPE_CHECKING:
@@ -82,6 +83,8 @@ def _reaching_the_logits(
 ) -> "list[LayerInfo]":
     """The layers on which the scores depend; a ViT reads only its class token at last."""
     late = usable[-24:]
+    if first_quantized(module) is not None:  # which has no gradient to tell it by
+        return late
     with forward_pass(_with_a_live_head(module), example, [info.path for info in late]) as run:
         gradients = run.gradients(run.logits.max())
 
