@@ -72,9 +72,17 @@ class Fence:
             vars(self._module).pop(name, None)
         vars(self._module).update(self._before)
 
+    def without(self, attributes: dict[str, Any]) -> dict[str, Any]:
+        """The module's own attributes as they are without a fence around it."""
+        kept = {name: value for name, value in attributes.items() if name not in _OWN}
+        return kept | self._before
+
     def _fenced_call(self, *args: Any, **kwargs: Any) -> Any:
         if not self._guard.on:
             return self._call(*args, **kwargs)
+        if torch.is_inference_mode_enabled():  # whose tensors count no writes
+            with torch.inference_mode(False), torch.no_grad():
+                return self._fenced_call(*args, **kwargs)
         hooks, pre_hooks = self._hooks()[0], self._pre_hooks()
         around = None
         if hooks or pre_hooks:

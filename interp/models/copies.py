@@ -11,7 +11,7 @@ from torch.fx.graph_module import _WrappedCall
 
 from interp.errors import ModelError
 from interp.hooks.callback import Callback
-from interp.hooks.fence import _OWN, Fence
+from interp.hooks.fence import Fence
 from interp.hooks.shared import SharedParameters
 from interp.models.belongings import TABLES
 from interp.models.leads import PLAIN
@@ -128,7 +128,7 @@ def _attributes(module: nn.Module) -> dict[str, Any]:
     fence = getattr(own.get("_call_impl"), "__self__", None)
     if not isinstance(fence, Fence):
         return own
-    kept = {name: value for name, value in own.items() if name not in _OWN} | fence._before
+    kept = fence.without(own)
     if isinstance(kept.get("_call_impl"), SharedParameters):
         del kept["_call_impl"]
     return kept

@@ -190,6 +190,24 @@ def test_a_write_counts_whatever_mode_the_caller_is_in(around: Any) -> None:
     torch.testing.assert_close(found.gradient("a"), expected, rtol=1e-10, atol=1e-13)
 
 
+def test_a_session_in_inference_mode() -> None:
+    net, x = Net(_thrown_away), _picture()
+
+    def double(module: Any, args: Any, output: Tensor) -> None:
+        output.mul_(2)
+
+    with torch.inference_mode():
+        shown = x.clone()
+        with HookSession(net) as session:
+            session.forward("a", double)
+            session.full_backward("b", lambda module, given, out: None)
+            logits = session.module(shown)
+        expected = net.head(net.b(F.silu(2 * net.a(x))).flatten(2).mean(2))
+
+    torch.testing.assert_close(logits, expected)
+    assert torch.equal(shown, x)
+
+
 def test_an_expanded_input_is_no_hindrance() -> None:
     net = Net(_thrown_away)
     x = torch.ones(1, 1, 4, 4, dtype=torch.float64).expand(1, 3, 4, 4)
