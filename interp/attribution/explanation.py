@@ -23,8 +23,9 @@ from interp.attribution.notes import degenerate, notes_on
 from interp.errors import LayerError, MethodError, ModelError, PictureError, TargetError
 from interp.geometry import FITS, Fit
 from interp.models.layer_names import split_call
-from interp.models.layers import find_layer, recommended_layer
+from interp.models.layers import DidNotRun, find_layer, recommended_layer
 from interp.models.loading import LoadedModel
+from interp.models.routes import find_for_picture, table_for
 from interp.picture import Picture
 from interp.targets import Target, class_names, find_logits, parse_target, probabilities
 
@@ -92,7 +93,7 @@ def explain(
     """
     began = time.perf_counter()
     chosen, request = _request(model, picture, method, layers, target, fit, parameters)
-    outcome = chosen.run(request)
+    request, outcome = _outcome(chosen, request, layers)
     raw = outcome.maps[0] if len(outcome.maps) == 1 else _mean_of(outcome.maps, chosen.signed)
     seconds = time.perf_counter() - began
     whole = attribution_of(picture, fit, chosen, request, outcome, raw, request.layers, seconds)
@@ -121,7 +122,7 @@ def explain_layers(
     """
     began = time.perf_counter()
     chosen, request = _request(model, picture, method, layers, target, fit, parameters)
-    outcome = chosen.run(request)
+    request, outcome = _outcome(chosen, request, layers)
     seconds = time.perf_counter() - began
     return [
         attribution_of(picture, fit, chosen, request, outcome, raw, (layer,), seconds)
@@ -146,13 +147,30 @@ def _request(
             have = ", ".join(known) or "none"
             raise MethodError(f"{method} has no parameter «{name}» (it has {have})")
     wanted = parse_target(target, model.categories)
-    calls = layer_calls(model, layers)
     tensor = model.prepare(picture, fit)
+    calls = layer_calls(model, layers, tensor)
     return chosen, Request(model, tensor, calls, wanted, known | parameters)
 
 
-def layer_calls(model: LoadedModel, layers: Layers) -> tuple[LayerCall, ...]:
+def _outcome(method: Method, request: Request, layers: Layers) -> tuple[Request, Outcome]:
+    """What the method finds; at the layer recommended for this very picture where none is named."""
+    try:
+        return request, method.run(request)
+    except DidNotRun:
+        if layers is not None:
+            raise
+        model = request.model
+        own = table_for(model.module, model.layers, request.tensor)
+        request = replace(request, layers=(LayerCall(recommended_layer(own)),))
+        return request, method.run(request)
+
+
+def layer_calls(
+    model: LoadedModel, layers: Layers, tensor: Tensor | None = None
+) -> tuple[LayerCall, ...]:
     """The layers that `explain` would take for `layers`.
+
+    With the input `tensor` of a picture also those that run for this picture alone.
 
     Raises
     ------
@@ -165,16 +183,18 @@ def layer_calls(model: LoadedModel, layers: Layers) -> tuple[LayerCall, ...]:
     names: list[Any] = list(layers) if several else [layers]
     if not names:
         raise LayerError("no layer was named: name one, or leave it out for the recommended one")
-    return tuple(_layer_call(model, name) for name in names)
+    return tuple(_layer_call(model, name, tensor) for name in names)
 
 
-def _layer_call(model: LoadedModel, name: Any) -> LayerCall:
+def _layer_call(model: LoadedModel, name: Any, tensor: Tensor | None) -> LayerCall:
     if not isinstance(name, str):
         raise LayerError(
             f"a layer is named by its path, such as «layer4.1»: {type(name).__name__} is no name"
         )
     path, call = split_call(name, {info.path for info in model.layers})
-    return LayerCall(find_layer(model.layers, path, call), call)
+    if tensor is None:
+        return LayerCall(find_layer(model.layers, path, call), call)
+    return LayerCall(find_for_picture(model.module, model.layers, tensor, path, call), call)
 
 
 def check_input(model: Any, picture: Any, fit: str) -> None:
