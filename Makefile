@@ -4,6 +4,8 @@
 # make bench    the figures, beside those of other packages
 # make zoo      hooks on every module of every classifier; ARGS="resnet18 vit_b_16" for some
 # make screenshots   the pictures of the README, taken anew
+# make compat TORCH=2.6.0   the unit tests with that torch and its torchvision, in .compat/2.6.0:
+#                     several gigabytes; ARGS as for make test
 #
 # PYTHON=python3.12   the interpreter the virtual environment is made with
 # VENV=/path/to/env   an environment of yours: what it has stays where it is new enough,
@@ -21,7 +23,12 @@ FIND_PYTHON = for python in python3 python3.13 python3.12 python3.11 python3.14 
 FIND_CHROMIUM = for name in chromium chromium-browser google-chrome google-chrome-stable; do \
 	command -v $$name && break; done >/dev/null
 
-.PHONY: help run test lint bench zoo screenshots chromium
+# torchvision 0.(X + 15).Z belongs to torch 2.X.Z.
+TORCH_PARTS = $(subst ., ,$(TORCH))
+TORCHVISION = 0.$$((15 + $(word 2,$(TORCH_PARTS)))).$(word 3,$(TORCH_PARTS))
+COMPAT = .compat/$(TORCH)
+
+.PHONY: help run test lint bench zoo screenshots compat chromium
 
 help:
 	@sed -n '1,/^$$/s/^# \{0,1\}//p' Makefile
@@ -45,6 +52,14 @@ zoo: $(VENV)/.hookscope-dev
 
 screenshots: $(VENV)/.hookscope-dev chromium
 	$(RUN) -m tests.browser.screenshots
+
+compat:
+	@echo "$(TORCH)" | grep -Eqx '2\.([6-9]|[1-9][0-9]+)\.[0-9]+' || \
+		{ echo "Which torch? Give a version from 2.6.0 on: make compat TORCH=2.6.0" >&2; exit 1; }
+	@$(MAKE) --no-print-directory VENV=$(COMPAT) $(COMPAT)/bin/python
+	$(COMPAT)/bin/python -m pip --disable-pip-version-check install -r requirements-dev.txt \
+		torch==$(TORCH) torchvision==$(TORCHVISION)
+	$(COMPAT)/bin/python -m pytest tests/unit $(ARGS)
 
 $(VENV)/bin/python:
 	@python="$(or $(PYTHON),$$($(FIND_PYTHON)))"; \

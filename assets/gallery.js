@@ -23,6 +23,8 @@ class Gallery {
     this.row.addEventListener("click", ({ target }) => this.pick(target.closest(".tile")));
     this.row.addEventListener("keydown", (event) => this.move(event));
     this.row.addEventListener("scroll", () => this.fade(), { passive: true });
+    this.abort = new AbortController();
+    whenChosen((choices) => this.paintHeat(choices), this.abort.signal);
     this.observer = new ResizeObserver(() => {
       this.reveal("instant");
       this.fade();
@@ -32,6 +34,7 @@ class Gallery {
 
   destroy() {
     clearTimeout(this.resting);
+    this.abort.abort();
     this.observer.disconnect();
   }
 
@@ -55,11 +58,19 @@ class Gallery {
     const blank = this.root.querySelector("template").content.firstElementChild;
     data.tiles.forEach((tile, i) => fillTile(this.row.children[i] ?? this.row.appendChild(blank.cloneNode(true)), tile));
     while (this.row.children.length > data.tiles.length) this.row.lastElementChild.remove();
+    this.paintHeat(remembered());
     this.chosen = data.value;
     // Where the arrow keys are on their way, that is newer than what the server knows.
     if (!this.resting) this.mark(data.value);
     this.reveal(first ? "instant" : "smooth");
     this.fade();
+  }
+
+  /** Lay the maps over their pictures, in the colours that are chosen for heatmaps. */
+  paintHeat(choices) {
+    this.data.tiles.forEach((tile, i) => {
+      if (tile.heat) paintTile(this.row.children[i], tile, chosenFor(choices, this.data, tile.heat.scale.signed));
+    });
   }
 
   mark(value) {
@@ -134,7 +145,10 @@ function fillTile(element, tile) {
   element.title = [tile.title, tile.detail].filter(Boolean).join(" · ");
   element.classList.toggle("mono", tile.mono);
   const picture = find("img");
-  picture.hidden = !tile.url;
+  const canvas = find("canvas");
+  picture.hidden = !tile.url || Boolean(tile.heat);
+  canvas.toggleAttribute("hidden", !tile.heat);
+  canvas.setAttribute("aria-label", tile.alt);
   picture.alt = tile.alt;
   if (tile.url && picture.src !== tile.url) picture.src = tile.url;
   find(".blank").toggleAttribute("hidden", Boolean(tile.url));

@@ -1,23 +1,5 @@
 // The controls and the legend: what they say for a payload and the user's choices.
 
-const MEMORY = "hookscope.heatmap";
-
-function remembered() {
-  try {
-    return JSON.parse(sessionStorage.getItem(MEMORY)) ?? {};
-  } catch {
-    return {}; // storage switched off or another program's text under our key: start from defaults
-  }
-}
-
-function remember(choices) {
-  try {
-    sessionStorage.setItem(MEMORY, JSON.stringify(choices));
-  } catch {
-    return; // storage switched off: the choices last as long as this page
-  }
-}
-
 function formatValue(value) {
   const size = Math.abs(value);
   if (!Number.isFinite(value)) return "not a number";

@@ -21,6 +21,7 @@ function fieldFrom(data) {
   });
   return {
     grid,
+    failed: grid.every(Number.isNaN), // says nothing of what the model saw
     x: axis(0, data.map.width, data.picture.width),
     y: axis(1, data.map.height, data.picture.height),
   };
@@ -116,6 +117,16 @@ function indexRows(field, scale, width, height, from, to) {
     }
   }
   return indices;
+}
+
+/** The map's own cells as indices, a cell a pixel. */
+function indexCells(field, scale) {
+  const factor = LEVELS / (scale.high - scale.low);
+  const indexOf = (value) =>
+    isDrawable(scale) && Number.isFinite(value)
+      ? 1 + Math.round(Math.min(Math.max((value - scale.low) * factor, 0), LEVELS))
+      : 0;
+  return Uint16Array.from(field.grid, indexOf);
 }
 
 /** One opaque colour per index, and nothing below the threshold. */

@@ -1,4 +1,4 @@
-// The component: controls, pointer and keyboard. It never talks to the server.
+// The component: controls, pointer and keyboard. Nothing here runs the script again.
 
 const TALLEST = 560;
 const INVITATION = "Point at the picture to read a value, or focus it and press the arrow keys.";
@@ -30,6 +30,7 @@ class HeatmapView {
     this.divider = this.find(".divider");
     this.abort = new AbortController();
     this.loads = 0;
+    this.teller = new Teller(() => this.shown(), (text) => this.say(text), this.abort.signal);
     this.listen();
     this.observer = new ResizeObserver(() => this.layOut());
     this.observer.observe(this.find(".stage"));
@@ -85,14 +86,12 @@ class HeatmapView {
 
   // ── choices ────────────────────────────────────────────────────────────────────────────────
 
-  /** Signed and unsigned maps are coloured from different families, so each keeps its own. */
   get coloursKey() {
-    return this.data.scale.signed ? "signedColours" : "colours";
+    return coloursKey(this.data.scale.signed);
   }
 
   get colours() {
-    const chosen = this.choices[this.coloursKey];
-    return this.tables.has(chosen) ? chosen : this.data.defaults.colours;
+    return chosenFor(this.choices, this.data, this.data.scale.signed).colours;
   }
 
   choice(name) {
@@ -180,6 +179,7 @@ class HeatmapView {
     if (this.heatStale) paintHeat(this.heat, this.indices, this.table(), 0);
     this.heatStale = false;
     paintView(this.canvas.getContext("2d"), this.viewOf(this.panes, this.scaledPhoto, this.heat), this.density);
+    this.teller.soon();
     this.root.dataset.ready = "true";
   }
 
@@ -192,28 +192,19 @@ class HeatmapView {
     return { panes, photo, heat, opacity, divider, field: this.field };
   }
 
-  /** A PNG of what is shown, at the resolution of the original picture. */
-  async save() {
-    const { picture, scale, file_name: stem } = this.data;
-    const mode = this.choice("mode");
-    const stacked = this.panes.at(-1).y > 0;
-    const gap = { stacked, size: Math.round(picture.width / 50) };
-    const panes = panesFor(mode, picture.width, picture.height, gap);
-    const last = panes.at(-1);
-    const canvas = newCanvas(last.x + last.width, last.y + last.height);
-    const heat = heatAt(this.field, scale, this.table(), picture.width, picture.height);
-    const unit = Math.max(1, (this.density * picture.width) / this.panes[0].width);
-    paintView(canvas.getContext("2d"), this.viewOf(panes, this.photo, heat), unit);
-    const blob = await new Promise((done) => canvas.toBlob(done, "image/png"));
-    if (!blob) {
-      this.say("This picture is too large for the browser to save. Use the PNG download instead.");
-      return;
-    }
-    const link = document.createElement("a");
-    link.href = URL.createObjectURL(blob);
-    link.download = `${stem}.${mode}.png`;
-    link.click();
-    setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+  // ── files ──────────────────────────────────────────────────────────────────────────────────
+
+  /** What a file is to look like, and where to tell it. */
+  shown() {
+    if (!this.data) return null;
+    const [opacity, threshold, mode, divider] = ["opacity", "threshold", "mode", "divider"].map((name) => this.choice(name));
+    const stacked = (this.panes?.at(-1).y ?? 0) > 0;
+    return { url: this.data.screen, view: { colours: this.colours, opacity, threshold, mode, divider, stacked } };
+  }
+
+  /** The server draws this view at the resolution of the original picture: press its download. */
+  save() {
+    document.querySelector(`.${this.data.saves[this.choice("mode")]} button`).click();
   }
 
   // ── reading values ─────────────────────────────────────────────────────────────────────────

@@ -1,7 +1,6 @@
 // Drawing: photo, heat and what the model never saw, on a canvas of any size.
 
 const GAP = 12; // CSS pixels between the two pictures of «Side by side»
-const STRIP = 2_000_000; // pixels coloured at a time when a large picture is saved
 
 function newCanvas(width, height) {
   const canvas = document.createElement("canvas");
@@ -46,45 +45,38 @@ function paintHeat(canvas, indices, table, top) {
   context.putImageData(pixels, 0, top);
 }
 
-/** The heat of a whole picture at `width` × `height`, strip by strip to bound the memory. */
-function heatAt(field, scale, table, width, height) {
-  const canvas = newCanvas(width, height);
-  const rows = Math.max(1, Math.floor(STRIP / width));
-  for (let top = 0; top < height; top += rows) {
-    const end = Math.min(top + rows, height);
-    paintHeat(canvas, indexRows(field, scale, width, height, top, end), table, top);
+/** A tile of the hatching of `interp.render`, in pixels of the picture. */
+function hatching(picture) {
+  const step = Math.max(8, Math.floor(Math.max(picture.width, picture.height) / 96));
+  const tile = newCanvas(step, step);
+  const context = tile.getContext("2d");
+  for (let y = 0; y < step; y += 1) {
+    for (let x = 0; x < step; x += 1) {
+      const light = (x + y) % step < Math.floor(step / 8);
+      context.fillStyle = light ? "rgb(255 255 255 / 0.4)" : "rgb(0 0 0 / 0.5)";
+      context.fillRect(x, y, 1, 1);
+    }
   }
-  return canvas;
+  return tile;
 }
 
-/** Dim and hatch what the model never saw, and frame what it did. */
-function paintUnseen(context, pane, field, unit) {
-  const [sx, sy] = [pane.width / field.x.pixels, pane.height / field.y.pixels];
-  const left = pane.x + Math.max(field.x.from, 0) * sx;
-  const top = pane.y + Math.max(field.y.from, 0) * sy;
-  const right = pane.x + Math.min(field.x.to, field.x.pixels) * sx;
-  const bottom = pane.y + Math.min(field.y.to, field.y.pixels) * sy;
-  const whole = right - left > pane.width - 0.5 * sx && bottom - top > pane.height - 0.5 * sy;
-  if (whole) return;
-  context.save();
+/** Dim and hatch what the model never saw. */
+function paintUnseen(context, pane, field) {
+  const picture = { width: field.x.pixels, height: field.y.pixels };
+  const [sx, sy] = [pane.width / picture.width, pane.height / picture.height];
+  // A pixel counts as seen by its centre.
+  const edge = (axis, at, scale) => Math.ceil(Math.min(Math.max(at, 0), axis.pixels) * scale - 0.5);
+  const [left, right] = [field.x.from, field.x.to].map((at) => pane.x + edge(field.x, at, sx));
+  const [top, bottom] = [field.y.from, field.y.to].map((at) => pane.y + edge(field.y, at, sy));
+  if (field.failed) return;
+  if (right - left >= pane.width && bottom - top >= pane.height) return;
   const outside = new Path2D();
   outside.rect(pane.x, pane.y, pane.width, pane.height);
   outside.rect(left, top, right - left, bottom - top);
-  context.clip(outside, "evenodd");
-  context.fillStyle = "rgb(0 0 0 / 0.55)";
-  context.fillRect(pane.x, pane.y, pane.width, pane.height);
-  context.strokeStyle = "rgb(255 255 255 / 0.16)";
-  context.lineWidth = unit;
-  context.beginPath();
-  for (let x = pane.x - pane.height; x < pane.x + pane.width; x += 10 * unit) {
-    context.moveTo(x, pane.y + pane.height);
-    context.lineTo(x + pane.height, pane.y);
-  }
-  context.stroke();
-  context.restore();
-  context.strokeStyle = "rgb(255 255 255 / 0.9)";
-  context.lineWidth = unit;
-  context.strokeRect(left + unit / 2, top + unit / 2, right - left - unit, bottom - top - unit);
+  const pattern = context.createPattern(hatching(picture), "repeat");
+  pattern.setTransform(new DOMMatrix([sx, 0, 0, sy, pane.x, pane.y]));
+  context.fillStyle = pattern;
+  context.fill(outside, "evenodd");
 }
 
 /** Draw every pane of a view: `unit` is the width of a hairline in this canvas's pixels. */
@@ -103,7 +95,7 @@ function paintView(context, view, unit) {
     context.globalAlpha = view.opacity;
     context.drawImage(view.heat, x, y);
     context.globalAlpha = 1;
-    paintUnseen(context, pane, view.field, unit);
+    paintUnseen(context, pane, view.field);
     context.restore();
     if (pane.kind === "swipe") {
       context.fillStyle = "rgb(255 255 255 / 0.95)";

@@ -69,7 +69,7 @@ function connectCopy(root) {
   const button = root.querySelector(".copy");
   button.addEventListener("click", async () => {
     try {
-      await navigator.clipboard.writeText(shown.get(root).source);
+      await navigator.clipboard.writeText(shown.get(root).program);
       button.textContent = "Copied";
     } catch {
       button.textContent = "Not allowed by the browser"; // no permission, or no HTTPS

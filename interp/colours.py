@@ -137,8 +137,11 @@ def magnitude(value: NDArray[np.floating], scale: Scale) -> NDArray[np.floating]
     return np.abs(2.0 * value - 1.0) if scale.signed else value
 
 
+def default_colours(scale: Scale) -> str:
+    """The name of the colour map that a scale is drawn with where none is chosen."""
+    return DEFAULT_DIVERGING if scale.signed else DEFAULT_COLOURS
+
+
 def colours_for(scale: Scale, name: str | None) -> NDArray[np.uint8]:
     """`lookup` of a name; None takes the default for the scale's kind."""
-    if name is None:
-        name = DEFAULT_DIVERGING if scale.signed else DEFAULT_COLOURS
-    return lookup(name)
+    return lookup(name or default_colours(scale))

@@ -8,20 +8,22 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from PIL import Image
-
 from interp.cli import folder_at, load, print_table, printable
+from interp.drawing import DEFAULT_DRAWING
 from interp.errors import HookError, InterpError, PictureError
 from interp.export import safe_stem, strict, write_together
 from interp.hooks.lab import Lab, sample_or_file
 from interp.hooks.recipe import Recipe
 from interp.hooks.script import script
 from interp.inspection.experiment import Change, Experiment, run_experiment
+from interp.manifest import png_with
 from interp.models.catalog import DEFAULT_MODEL
 from interp.models.loading import LoadedModel
 from interp.picture import Picture, open_picture, sample_pictures
 from interp.render import overlay, scale_for
 from interp.targets import parse_target
+
+_HASH = re.compile(r"[0-9a-f]{64}")
 
 
 def run_recipe(arguments: argparse.Namespace) -> int:
@@ -46,10 +48,7 @@ def run_recipe(arguments: argparse.Namespace) -> int:
     model = load(name, arguments.weights, arguments.device)
     parse_target(arguments.target, model.categories)
     if arguments.code:
-        print(
-            script(recipe, model, arguments.picture, target=arguments.target, fit=arguments.fit),
-            end="",
-        )
+        _print_script(recipe, model, arguments)
         return 0
     folder = folder_at(arguments.out) if arguments.out is not None else None
     lab = Lab(model)
@@ -74,6 +73,24 @@ def run_recipe(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _print_script(recipe: Recipe, model: LoadedModel, arguments: argparse.Namespace) -> None:
+    """The recipe as a script with whole paths, since it may be run from anywhere."""
+    folder = Path(arguments.recipe).parent
+    patches = [step for step in recipe.steps if step.action == "patch"]
+    names = {str(step.values["picture"]) for step in patches} - sample_pictures().keys()
+    source = script(
+        recipe,
+        model,
+        str(Path(arguments.picture).absolute()),
+        target=arguments.target,
+        fit=arguments.fit,
+        files={name: str(_file(name, folder)) for name in names if not _HASH.fullmatch(name)},
+    )
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(encoding="utf-8")  # what Python reads, whatever the terminal takes
+    print(source, end="")
+
+
 def _recipe(path: str) -> Recipe:
     try:
         text = Path(path).read_text(encoding="utf-8")
@@ -87,16 +104,20 @@ def _picture_of(folder: Path) -> Callable[[str], Picture]:
     """Second pictures by a sample's name, or by a path from here or from the recipe's folder."""
 
     def find(name: str) -> Picture:
-        if re.fullmatch(r"[0-9a-f]{64}", name):
+        if _HASH.fullmatch(name):
             raise HookError(
                 f"the recipe names its second picture by the SHA-256 {name[:8]}…: write the path "
                 "of the file in its place"
             )
-        beside = folder / name
-        from_there = beside.is_file() and not Path(name).is_file()
-        return sample_or_file(str(beside) if from_there and name not in sample_pictures() else name)
+        return sample_or_file(name if name in sample_pictures() else str(_file(name, folder)))
 
     return find
+
+
+def _file(name: str, folder: Path) -> Path:
+    """The whole path of a file that lies here or, where none does, in a folder."""
+    beside = folder / name
+    return (beside if beside.is_file() and not Path(name).is_file() else Path(name)).absolute()
 
 
 def _print(recipe: Recipe, lab: Lab, experiment: Experiment, picture: Picture) -> None:
@@ -150,9 +171,11 @@ def _write(
     scale = scale_for(*(side.map for side in sides.values()), signed=False)
     stem = Path(picture.name).stem
     parts = (stem, "hooks") if model.trained else (stem, "untrained", "hooks")
+    origin = {"view": DEFAULT_DRAWING.record(scale), "recipe": json.loads(report)["recipe"]}
     files = {
-        f"{safe_stem(*parts, name)}.png": _png(
-            overlay(picture.image, attribution.on_picture(), scale)
+        f"{safe_stem(*parts, name)}.png": png_with(
+            overlay(picture.image, attribution.on_picture(), scale),
+            {**attribution.manifest(), **origin, "side": name},
         )
         for name, attribution in sides.items()
     }
@@ -164,9 +187,3 @@ def _write(
         raise InterpError(
             f"cannot write into {folder}: {reason}; choose a folder you can write to"
         ) from error
-
-
-def _png(image: Image.Image) -> bytes:
-    buffer = io.BytesIO()
-    image.save(buffer, "PNG")
-    return buffer.getvalue()

@@ -5,19 +5,17 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import io
-import logging
 import os
-import threading
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from PIL import Image, ImageFile, ImageOps, TiffImagePlugin
+from PIL import Image, ImageOps, TiffImagePlugin
 
 from interp.errors import PictureError
-from interp.pixels import bits_a_channel, to_rgb
+from interp.frames import Survey, as_decoded, check_work, survey_of
+from interp.pillow_settings import strict_pillow
+from interp.pixels import to_rgb
+from interp.tiff import Layout, layout_of
 
 MAX_BYTES = 32 * 2**20
 MAX_PIXELS = 50_000_000
@@ -33,10 +31,6 @@ _SIGNATURES = {
 _ORIENTATION = 0x0112
 _SAMPLES = ("chelsea", "coffee", "camera", "rocket", "motorcycle_left", "astronaut")
 
-# Pillow logs before it raises; without a handler Python would print that line on stderr.
-logging.getLogger("PIL").addHandler(logging.NullHandler())
-_pillow_lock = threading.Lock()
-
 
 @dataclass(frozen=True, eq=False)
 class Picture:
@@ -49,7 +43,8 @@ class Picture:
     notes : what a person should know, in words: «frame 1 of 7», «transparent, composited on white».
     name : file name for people, without folders.
     format : "JPEG", "PNG", "WebP", "BMP", "TIFF" or "GIF", by content.
-    frame, frames : index of the chosen frame from 0, and how many there are.
+    frame, frames : index of the chosen frame from 0, and how many can be chosen.
+    more_frames : whether the file has more frames than those, which were not counted.
     """
 
     image: Image.Image
@@ -59,6 +54,7 @@ class Picture:
     format: str
     frame: int
     frames: int
+    more_frames: bool = False
 
     @property
     def size(self) -> tuple[int, int]:
@@ -73,7 +69,9 @@ def open_picture(
 
     The type is told by content, never by name. Bytes and pixels are limited before any pixel is
     decoded. Greyscale of more than 8 bits is scaled by the range of its own values, transparency is
-    composited on white, and the EXIF orientation is applied once; `notes` says each of these.
+    composited on white, the EXIF orientation is applied once, and the colours of an embedded
+    profile are converted to sRGB; `notes` says each of these.
+    At most 1,000 frames are counted.
 
     Parameters
     ----------
@@ -88,10 +86,12 @@ def open_picture(
     """
     data, label = _read(source, name)
     kind = _sniff(data, label)
-    with _strict_pillow():
-        image, frames, notes = _decode(data, kind, label, frame)
+    with strict_pillow:
+        image, survey, notes = _decode(data, kind, label, frame)
     digest = hashlib.sha256(data).hexdigest()
-    return Picture(image, digest, tuple(notes), label, kind, frame, frames)
+    return Picture(
+        image, digest, tuple(notes), label, kind, frame, survey.frames, more_frames=survey.more
+    )
 
 
 def sample_pictures() -> dict[str, Path]:
@@ -148,37 +148,23 @@ def _sniff(data: bytes, label: str) -> str:
     raise PictureError(f"{label} is not a picture of a known type: give {_READABLE}")
 
 
-@contextmanager
-def _strict_pillow() -> Iterator[None]:
-    """Pillow without its warnings, and refusing truncated files even if the process allows them.
-
-    Both are settings of the whole process, so only one thread at a time may be in here.
-    """
-    with _pillow_lock, warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        allowed = ImageFile.LOAD_TRUNCATED_IMAGES
-        ImageFile.LOAD_TRUNCATED_IMAGES = False
-        try:
-            yield
-        finally:
-            ImageFile.LOAD_TRUNCATED_IMAGES = allowed
-
-
-def _decode(data: bytes, kind: str, label: str, frame: int) -> tuple[Image.Image, int, list[str]]:
+def _decode(
+    data: bytes, kind: str, label: str, frame: int
+) -> tuple[Image.Image, Survey, list[str]]:
     try:
+        counted = survey_of(data, kind, label, frame)
         with Image.open(io.BytesIO(data), formats=[kind]) as image:
             _check_size(image.size, label)
-            frames = int(getattr(image, "n_frames", 1))
-            if not 0 <= frame < frames:
-                raise PictureError(
-                    f"{label} has no frame of index {frame}: it has {frames}, "
-                    f"so choose 0 to {frames - 1}"
-                )
+            survey = counted or as_decoded(image)
+            _check_frame(survey, frame, label)
+            check_work(image.size, kind, label, frame)
+            if frame and kind in ("JPEG", "TIFF"):
+                image.info.pop("icc_profile", None)  # of the first: each page has its own
             image.seek(frame)
             _check_size(image.size, label)
-            notes = [f"frame {frame + 1} of {frames}"] if frames > 1 else []
-            notes += _turn(image)
-            rgb, colour_notes = to_rgb(image, label, bits_a_channel(image, data))
+            layout = _layout(image, label)
+            notes = survey.note(frame) + _turn(image)
+            rgb, colour_notes = to_rgb(image, label, _bits_a_channel(data, kind, layout), layout)
     except PictureError:
         raise
     except Image.DecompressionBombError as error:
@@ -190,7 +176,33 @@ def _decode(data: bytes, kind: str, label: str, frame: int) -> tuple[Image.Image
             f"{label} is damaged, cut short, or a kind of {kind} that cannot be decoded: "
             "export or download it again"
         ) from error
-    return rgb, frames, notes + colour_notes
+    return rgb, survey, notes + colour_notes
+
+
+def _check_frame(survey: Survey, frame: int, label: str) -> None:
+    if 0 <= frame < survey.frames:
+        return
+    last = survey.frames - 1
+    if survey.more:
+        raise PictureError(
+            f"{label} has more frames than are counted, and no index {frame} among the "
+            f"{survey.frames:,} that are: choose 0 to {last}, or save that frame as a picture"
+        )
+    raise PictureError(
+        f"{label} has no frame of index {frame}: it has {survey.frames}, so choose 0 to {last}"
+    )
+
+
+def _layout(image: Image.Image, label: str) -> Layout | None:
+    if not isinstance(image, TiffImagePlugin.TiffImageFile):
+        return None
+    return layout_of(image, label)
+
+
+def _bits_a_channel(data: bytes, kind: str, layout: Layout | None) -> int:
+    if layout is not None:
+        return layout.bits
+    return data[24] if kind == "PNG" else 8
 
 
 def _check_size(size: tuple[int, int], label: str) -> None:

@@ -5,7 +5,7 @@ import streamlit as st
 from interp.ui.waiting import first_screen
 
 with first_screen():
-    from interp.attribution import get_method
+    from interp.attribution import Attribution, get_method
     from interp.errors import InterpError
     from interp.targets import parse_target
     from interp.ui import cache, result, state
@@ -46,6 +46,7 @@ with top:
         on_pick=lambda index: state.change(target=str(parse_target(index, model.categories))),
     )
 
+through: list[Attribution] = []  # filled below, once the picture above stands
 result.headline(attribution, method, model)
 with st.container(key="result"):
     shown, beside = st.columns([5, 2], gap="large")
@@ -55,7 +56,7 @@ with shown:
 with beside:
     result.raw_map(attribution)
     result.notes(attribution)
-    result.downloads(attribution)
+    result.downloads(attribution, through)
 
-result.filmstrip(view, model, picture)
+through += result.filmstrip(view, model, picture)
 hook_panel(attribution.ledger, key="hooks explain")

@@ -40,7 +40,7 @@ with main, st.container(key="result lesson"):
     except InterpError as error:
         problem(error, [("Back to lesson 1", lesson_parts.as_it_comes(1))])
         st.stop()
-    lesson_view(lesson, result, key="lesson")
+    lesson_view(lesson, result, chosen, key="lesson")
     if lesson.function is vanish:
         depth_chart(result, key="depth")
     st.markdown(lesson.explanation)

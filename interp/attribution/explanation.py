@@ -225,16 +225,20 @@ def attribution_of(
     """The result that carries one map `raw` of a method's outcome, with all that led to it."""
     model = request.model
     values, logits = _read_only(raw), _read_only(outcome.logits)
+    geometry = model.geometry(picture, fit)
+    notes = notes_on(
+        values, model, picture, outcome.target, signed=method.signed, geometry=geometry
+    )
     return Attribution(
         map=values,
-        geometry=model.geometry(picture, fit),
+        geometry=geometry,
         target=outcome.target,
         method=method.name,
         layers=tuple(map(str, layers)),
         parameters=dict(request.parameters),
         predictions=tuple(best_of(outcome.logits, outcome.binary, model.categories, 5)),
         logits=logits,
-        notes=notes_on(values, model, picture, outcome.target, signed=method.signed),
+        notes=notes,
         hooks=request.ledger.summary(),
         ledger=request.ledger,
         seconds=seconds,

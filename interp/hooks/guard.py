@@ -13,141 +13,21 @@ history before they are used again.
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
-from weakref import ref
 
 import torch
 from torch import Tensor, nn
-from torch.autograd import Function
 from torch.autograd.graph import saved_tensors_hooks
 from torch.overrides import TorchFunctionMode
 from torch.utils.weak import WeakTensorKeyDictionary
 
-from interp.errors import HookError
 from interp.hooks.fence import Fence
-from interp.hooks.writes import storage_of, tensors_in, twin
+from interp.hooks.memory import Memory, Through
+from interp.hooks.writes import storage_of, tensors_in, twin, writes
 
 _SEVERAL_VIEWS = frozenset(
     "chunk split split_with_sizes tensor_split unbind hsplit vsplit dsplit __iter__".split()  # noqa: SIM905
 )
 _VIEW_PROPERTIES = frozenset("T mT H mH real imag data".split())  # noqa: SIM905
-
-
-class _Through(Function):
-    """Tensors over the memory of others, with the gradient flowing to a third kind."""
-
-    @staticmethod
-    def forward(ctx: Any, memories: tuple[Tensor, ...], *paths: Tensor) -> tuple[Tensor, ...]:
-        made = tuple(memory.detach() for memory in memories)
-        pairs = zip(made, paths, strict=True)
-        ctx.mark_non_differentiable(*[one for one, path in pairs if not path.requires_grad])
-        return made
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        return None, *gradients
-
-
-class _Became(Function):
-    """A tensor whose values are there already gets the history of another one."""
-
-    @staticmethod
-    def forward(ctx: Any, old: Tensor, new: Tensor, is_view: bool) -> Tensor:
-        ctx.is_view = is_view
-        ctx.mark_dirty(old)
-        return old
-
-    @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, Tensor, None]:
-        # Without a zero for its part of them a view's base would lose all of its gradients.
-        return torch.zeros_like(gradient) if ctx.is_view else None, gradient, None
-
-
-class _Same:
-    """Tensors that autograd takes for different ones and that are the same piece of memory."""
-
-    def __init__(self) -> None:
-        self.members: list[tuple[ref[Tensor], Any]] = []
-
-    def add(self, tensor: Tensor) -> None:
-        self.members.append((ref(tensor), tensor.grad_fn))
-
-    def alive(self) -> list[tuple[Tensor, Any]]:
-        found = [(tensor, node) for own, node in self.members if (tensor := own()) is not None]
-        self.members = [(ref(tensor), node) for tensor, node in found]
-        return found
-
-    def settle(self, *, views: bool) -> bool:
-        """Give every member the history of the one that was written to; whether there was one.
-
-        A view's history is made anew from its base's when it is asked for, which must be told
-        first: without `views` no view is asked.
-        """
-        alive = self.alive()
-        for writer, node in alive:
-            if (views or not writer._is_view()) and writer.grad_fn is not node:
-                self.follow(writer)
-                return True
-        return False
-
-    def follow(self, writer: Tensor) -> None:
-        """Give every member the history of one."""
-        others = [tensor for tensor, _ in self.alive() if tensor is not writer]
-        self.members = []
-        for tensor in others:
-            _follow(tensor, writer)
-        for tensor in (writer, *others):
-            self.add(tensor)
-
-
-def _follow(other: Tensor, writer: Tensor) -> None:
-    # The memory was written to once: that is what the version counts.
-    with torch.enable_grad(), torch.autograd._unsafe_preserve_version_counter(other):
-        if other.shape != writer.shape or other.stride() != writer.stride():
-            other.as_strided_(writer.size(), writer.stride(), writer.storage_offset())
-        if writer.requires_grad:
-            _Became.apply(other, writer, other._is_view())
-        else:
-            other.detach_()
-
-
-class _Memory:
-    """One storage that several tensors name, and its version when they last agreed."""
-
-    def __init__(self, version: int) -> None:
-        self.version = version
-        self.groups: list[_Same] = []
-
-    def group_of(self, tensor: Tensor) -> _Same:
-        for group in self.groups:
-            if any(own() is tensor for own, _ in group.members):
-                return group
-        group = _Same()
-        group.add(tensor)
-        self.groups.append(group)
-        return group
-
-    def settle(self) -> None:
-        """Let every group follow the one of its members that was written to.
-
-        Raises
-        ------
-        HookError
-            If that does not come to an end, which would be a wrong gradient.
-        """
-        for _ in range(2 * len(self.groups) + 2):
-            if not self._next_follows():
-                self.groups = [group for group in self.groups if len(group.alive()) > 1]
-                return
-        raise HookError(
-            "this network writes to one tensor under several names in a way that cannot be "
-            "followed: its gradients would be wrong, so they are not given"
-        )
-
-    def _next_follows(self) -> bool:
-        """Whether there was a group with a member written to; it has been told."""
-        return any(g.settle(views=False) for g in self.groups) or any(
-            g.settle(views=True) for g in self.groups
-        )
 
 
 class InPlaceGuard(TorchFunctionMode):
@@ -160,7 +40,7 @@ class InPlaceGuard(TorchFunctionMode):
     def __init__(self) -> None:
         super().__init__()
         self._depth = 0
-        self._memories: dict[int, _Memory] = {}
+        self._memories: dict[int, Memory] = {}
         self._seen: Any = WeakTensorKeyDictionary()
         self._behind: Any = WeakTensorKeyDictionary()
         self._fences: dict[int, Fence] = {}
@@ -242,7 +122,10 @@ class InPlaceGuard(TorchFunctionMode):
         return self._behind.get(own, own)
 
     def is_written(self, value: Any) -> bool:
-        """Whether the network has written to what a tensor in `value`, given to a hook, was of."""
+        """Whether the network has written to what a tensor in `value`, given to a hook, was of.
+
+        To be asked in a pass without gradients: in others a new history counts as a write.
+        """
         for tensor in tensors_in(value):
             seen = self._seen.get(tensor)
             if seen is not None and seen[0]._version != seen[1]:
@@ -255,6 +138,8 @@ class InPlaceGuard(TorchFunctionMode):
     def call(self, given: Any) -> Iterator[None]:
         """A call of a module that is given these values."""
         depth = len(self._calls)
+        for tensor in tensors_in(given):
+            self.settle(tensor)
         self._calls.append({storage_of(one): one._version for one in tensors_in(given)})
         try:
             yield
@@ -278,7 +163,7 @@ class InPlaceGuard(TorchFunctionMode):
         for tensor in memories:
             self.settle(tensor)
         with self._at_work():
-            made = _Through.apply(memories, *paths)
+            made = Through.apply(memories, *paths)
             for memory, new, path in zip(memories, made, paths, strict=True):
                 if path.requires_grad:
                     self._join(memory, new)
@@ -290,11 +175,13 @@ class InPlaceGuard(TorchFunctionMode):
     def _join(self, tensor: Tensor, new: Tensor) -> None:
         memory = self._memories.get(storage_of(tensor))
         if memory is None:
-            memory = self._memories[storage_of(tensor)] = _Memory(tensor._version)
+            memory = self._memories[storage_of(tensor)] = Memory(tensor._version)
         group = memory.group_of(tensor)
         if self._was_written_by_call(tensor):
+            group.add(new)
             group.follow(new)
             memory.settle()
+            memory.version = new._version
         else:
             group.add(new)
 
@@ -303,10 +190,14 @@ class InPlaceGuard(TorchFunctionMode):
         if self._busy or not self._memories or tensor.is_inference():
             return
         memory = self._memories.get(storage_of(tensor))
-        if memory is not None and memory.version != tensor._version:
-            memory.version = tensor._version
+        if memory is None:
+            return
+        if memory.version != tensor._version:
             with self._at_work():
                 memory.settle()
+            memory.version = tensor._version
+        # A view whose base got a history is taken for a leaf until it is asked for its own.
+        _ = tensor.grad_fn
 
     @contextmanager
     def _at_work(self) -> Iterator[None]:
@@ -333,10 +224,24 @@ class InPlaceGuard(TorchFunctionMode):
                 self._settle_all(value)
             for value in kwargs.values():
                 self._settle_all(value)
+            if writes(name, kwargs):
+                for tensor in tensors_in(kwargs.get("out", args[:1] or list(kwargs.values())[:1])):
+                    self._meet(tensor)
         result = func(*args, **kwargs)
         if name in _SEVERAL_VIEWS and torch.is_grad_enabled():
             return _one_by_one(args[0] if args else next(iter(kwargs.values())), result)
         return result
+
+    def _meet(self, target: Tensor) -> None:
+        """Whoever names what is to be written to goes on from there together."""
+        memory = self._memories.get(storage_of(target))
+        if memory is not None:
+            with self._at_work():
+                for group in memory.groups:
+                    group.meet()
+                memory.settle()
+            memory.version = target._version
+            _ = target.grad_fn
 
     def _settle_all(self, value: Any) -> None:
         if isinstance(value, Tensor):

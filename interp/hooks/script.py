@@ -2,13 +2,15 @@
 
 import ast
 import re
+from collections.abc import Mapping
 
 from interp.errors import PictureError
 from interp.geometry import FITS, Fit
 from interp.hooks.places import Place, find_places
 from interp.hooks.recipe import Recipe, check
+from interp.hooks.script_constants import constants, uses_samples
 from interp.hooks.script_hooks import Written, comment, hooks_function
-from interp.hooks.script_loading import constants, imports, load_input, load_net, names
+from interp.hooks.script_loading import imports, load_input, load_net, names
 from interp.hooks.steps import channel_axis
 from interp.models.loading import LoadedModel
 from interp.targets import Target, parse_target
@@ -46,11 +48,14 @@ def script(
     *,
     target: str | int | Target | None = "",
     fit: Fit = "crop",
+    frame: int = 0,
+    files: Mapping[str, str] | None = None,
 ) -> str:
     """The plain PyTorch script that does what the recipe's enabled steps do.
 
-    It needs torch, torchvision and Pillow; for the bundled model and for weights from a file also
-    this package, which knows how to load them. It prints the five best classes before and after
+    It runs from any folder of this machine. It needs torch, torchvision and Pillow, and
+    scikit-image for a sample; for the bundled model and for weights from a file also this package,
+    which knows how to load them. It prints the five best classes before and after
     and sets `before`, `after` (logits) and `gradient` (of the target's score at the input).
 
     Parameters
@@ -58,10 +63,15 @@ def script(
     recipe : Recipe
     model : LoadedModel
     picture_name : str
-        The picture's file, as the script is to open it.
+        The picture's file, as the script is to open it; the path of a sample is written so that
+        the script finds it on another machine too.
     target : str, int, Target or None
         As `parse_target` takes it; by default the class that is best without hooks.
     fit : "crop", "stretch" or "letterbox"
+    frame : int
+        Of the picture, from 0.
+    files : mapping, optional
+        Files of second pictures, as the script is to open them, by what the recipe names them by.
 
     Returns
     -------
@@ -88,10 +98,10 @@ def script(
     title = re.sub(r'[\\"]|[^\x20-\uffff]', "?", model.spec.title)
     parts = [
         [f'"""Hooks on {title}, in plain PyTorch."""'],
-        imports(model, fit, counts=counts),
-        [*constants(model, picture_name, seconds), *_target(wanted)],
+        imports(model, fit, counts=counts, samples=uses_samples(picture_name, seconds)),
+        [*constants(model, picture_name, frame, seconds, files or {}), *_target(wanted)],
         load_net(model, in_place=not backward),
-        load_input(model, fit),
+        load_input(model, fit, frame),
         hooks_function(
             "add_hooks",
             "Put every hook on; a handle takes one off.",
@@ -105,7 +115,7 @@ def script(
         parts.append(
             hooks_function(f"look_at_{number}", about, there, given="net, donors", look=True)
         )
-    parts += [_run(model, wanted), _main(model, len(seconds))]
+    parts += [_run(model, wanted), _main(model, len(seconds), frame)]
     top, *rest = ("\n".join(part).rstrip("\n") for part in parts)
     source = "\n\n".join([top, *rest[:2]]) + "\n\n\n" + "\n\n\n".join(rest[2:]) + "\n"
     ast.parse(source)  # a path or a name must not end what it stands in
@@ -161,10 +171,11 @@ def _backward(target: Target, one_logit: bool) -> list[str]:
     return [*lines, f"({name}[0, target] - {name}[0, {target.against}]).backward()"]
 
 
-def _main(model: LoadedModel, seconds: int) -> list[str]:
+def _main(model: LoadedModel, seconds: int, frame: int) -> list[str]:
+    picture = "PICTURE, FRAME" if frame else "PICTURE"
     lines = [
         "def main():",
-        "    net, x = load_net(), load_input(PICTURE)",
+        f"    net, x = load_net(), load_input({picture})",
         "    before, _, target = run(net, x, target=TARGET)",
     ]
     if seconds:

@@ -1,15 +1,12 @@
 """How a script loads the net and the picture, by where the weights came from."""
 
-import json
-import re
-from collections.abc import Sequence
-
 import torch
 
 from interp.geometry import Fit
-from interp.models.catalog import DEFAULT_MODEL, build_arguments
+from interp.hooks.script_constants import by_interp, has_own_preset
+from interp.hooks.script_package import package_path
+from interp.models.catalog import build_arguments
 from interp.models.loading import LoadedModel
-from interp.picture import sample_pictures
 
 _NO_IN_PLACE = """\
     # A full backward hook raises where its module's output is then changed in place.
@@ -18,42 +15,43 @@ _NO_IN_PLACE = """\
             module.inplace = False
 """
 
+_EXISTS = """\
+    if not pathlib.Path(path).is_file():
+        raise SystemExit(f"there is no picture {path}: write its path at the top of this script")
+"""
+_OPEN = """\
+    image = ImageOps.exif_transpose(image)
+    if image.mode[0] in "IF":  # scaled by the range of its own values, as the lab shows it
+        values = numpy.asarray(image, dtype=float)
+        finite = numpy.isfinite(values)
+        low, high = values[finite].min(), values[finite].max()
+        values = (numpy.where(finite, values, low) - low) * (255 / (high - low or 1))
+        image = Image.fromarray(numpy.rint(values).astype("uint8"))
+    if image.has_transparency_data:  # on white, as the lab shows it
+        white = Image.new("RGBA", image.size, "white")
+        image = Image.alpha_composite(white, image.convert("RGBA"))
+    image = image.convert("RGB")
+"""
 
-def quoted(text: str) -> str:
-    """A text as Python source, in double quotes."""
-    return json.dumps(text, ensure_ascii=False)
 
-
-def imports(model: LoadedModel, fit: Fit, *, counts: bool) -> list[str]:
-    """The import lines; `counts` where a hook counts its calls."""
-    lines = ["import itertools", ""] if counts else []
+def imports(model: LoadedModel, fit: Fit, *, counts: bool, samples: bool) -> list[str]:
+    """The import lines; `counts` where a hook counts its calls, `samples` where one is opened."""
+    packaged = by_interp(model)
+    lines = ["import itertools"] if counts else []
+    lines += ["import pathlib", *(["import sys"] if packaged else []), ""]
+    lines += [] if packaged else ["import numpy"]
+    lines += ["import skimage"] if samples else []
     lines.append("import torch")
-    if _by_interp(model):
-        why = "# Loads the net, its weights and the picture: run this from Hookscope's folder."
-        return [*lines, "", why, "from interp import load_model, open_picture"]
+    if packaged:
+        lines += ["", "# Loads the net, its weights and the picture."]
+        lines += [package_path(), "from interp import load_model, open_picture"]
+        preset = ["from interp.geometry import Preset"] if has_own_preset(model) else []
+        return [*lines, *preset]
     if model.source != "module":
         lines.append("import torchvision")
     lines.append("from PIL import Image, ImageOps")
     if not _by_entry(model, fit):
         lines.append("from torchvision import transforms")
-    return lines
-
-
-def constants(model: LoadedModel, picture_name: str, seconds: Sequence[str]) -> list[str]:
-    """The model where this package loads it, the picture, and the second pictures."""
-    lines = []
-    if _by_interp(model):
-        weights = {"bundled": "", "untrained": ', weights="none"'}.get(model.source)
-        if weights is None:
-            weights = f", weights={quoted(model.weights.removeprefix('file:'))}"
-        lines = [f'MODEL = load_model("{model.spec.name}"{weights}, device="cpu")']
-    lines.append(f"PICTURE = {quoted(picture_name)}")
-    for number, picture in enumerate(seconds, 1):
-        sample = sample_pictures().get(picture)
-        name, note = picture if sample is None else sample.name, ""
-        if re.fullmatch(r"[0-9a-f]{64}", picture):
-            name, note = "second.png", f"  # the file whose SHA-256 is {picture}"
-        lines.append(f"SECOND_{number} = {quoted(name)}{note}")
     return lines
 
 
@@ -64,7 +62,7 @@ def load_net(model: LoadedModel, *, in_place: bool) -> list[str]:
         lines.append("    net = None  # your own network")
         lines.append("    if net is None:")
         lines.append('        raise SystemExit("put your own network into load_net")')
-    elif _by_interp(model):
+    elif by_interp(model):
         lines.append("    net = MODEL.module.requires_grad_(True)")
     elif model.source == "untrained":
         options = build_arguments(model.spec, None) | {"num_classes": len(model.categories)}
@@ -76,33 +74,37 @@ def load_net(model: LoadedModel, *, in_place: bool) -> list[str]:
         lines.append(f'    net = torchvision.models.get_model("{name}", weights="{model.weights}")')
     if not in_place:
         lines += _NO_IN_PLACE.rstrip("\n").split("\n")
-    if not _by_interp(model) and _channels_last(model):
+    if not by_interp(model) and _channels_last(model):
         # Another layout takes other kernels, and the last bits of a sum decide some ReLUs.
         why = "  # as in the lab: the last bits depend on it"
         lines.append(f"    net = net.to(memory_format=torch.channels_last){why}")
     return [*lines, "    return net.eval()"]
 
 
-def load_input(model: LoadedModel, fit: Fit) -> list[str]:
+def load_input(model: LoadedModel, fit: Fit, frame: int) -> list[str]:
     """The function that opens a picture and brings it to the model's input."""
     what = {
         "crop": "The middle of a picture",
         "stretch": "A whole picture, stretched to a square",
         "letterbox": "A whole picture, padded to a square",
     }[fit]
-    lines = ["def load_input(path):", f'    """{what}, as the model takes it."""']
-    if _by_interp(model):
+    given = "path, frame=0" if frame else "path"
+    lines = [f"def load_input({given}):", f'    """{what}, as the model takes it."""']
+    lines += _EXISTS.splitlines()
+    if by_interp(model):
         how = "" if fit == "crop" else f', "{fit}"'
-        return [*lines, f"    return MODEL.prepare(open_picture(path){how})"]
-    lines += [
-        "    image = ImageOps.exif_transpose(Image.open(path))",
-        "    if image.has_transparency_data:  # on white, as the lab shows it",
-        '        white = Image.new("RGBA", image.size, "white")',
-        '        image = Image.alpha_composite(white, image.convert("RGBA"))',
-        '    image = image.convert("RGB")',
-    ]
+        which = "path, frame=frame" if frame else "path"
+        return [*lines, f"    return MODEL.prepare(open_picture({which}){how})"]
+    lines += ["    image = Image.open(path)", *(["    image.seek(frame)"] if frame else [])]
+    lines += _OPEN.splitlines()
     if _by_entry(model, fit):
         return [*lines, f"    return {_entry(model)}.transforms()(image)[None]"]
+    return [*lines, *_prepared(model, fit)]
+
+
+def _prepared(model: LoadedModel, fit: Fit) -> list[str]:
+    """Lines that prepare an image where no published transforms do."""
+    lines = []
     side, preset = model.preset.crop_size, model.preset
     size, pad = f"{preset.resize_size}", ""
     if fit == "stretch":
@@ -136,16 +138,12 @@ def load_input(model: LoadedModel, fit: Fit) -> list[str]:
 
 def names(model: LoadedModel) -> str:
     """Source for the names of the classes; an empty tuple where nobody but the caller has them."""
-    if _by_interp(model):
+    if by_interp(model):
         one = len(model.categories) == 1  # whose one logit stands for two classes
         return '(f"not {MODEL.categories[0]}", *MODEL.categories)' if one else "MODEL.categories"
     if model.source in ("untrained", "module"):
         return "()"
     return f'{_entry(model)}.meta["categories"]'
-
-
-def _by_interp(model: LoadedModel) -> bool:
-    return model.source == "file" or model.spec.name == DEFAULT_MODEL
 
 
 def _by_entry(model: LoadedModel, fit: Fit) -> bool:

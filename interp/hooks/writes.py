@@ -5,6 +5,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+_READS = frozenset({"__index__", "__int__", "__invert__", "__iter__"})
+_NOT_A_WRITE = frozenset({"requires_grad_", "rename_", "share_memory_", "detach_"})
 _COPIES_ON_WRITE = ("cpu", "cuda")
 
 
@@ -18,6 +20,18 @@ def storage_of(tensor: Tensor) -> int:
     elif tensor.layout is not torch.strided and not tensor.is_mkldnn:
         tensor = tensor.values()
     return id(tensor) if tensor.is_mkldnn else tensor.untyped_storage()._cdata
+
+
+def writes(name: str, kwargs: dict[str, Any]) -> bool:
+    """Whether an operation says by its name, or by an argument's, that it writes in place."""
+    if name.startswith("__"):
+        return name == "__setitem__" or (name.startswith("__i") and name not in _READS)
+    name = name.partition(".")[0]  # an overload of an operator: mul_.Scalar
+    return (
+        (name.endswith("_") and name not in _NOT_A_WRITE)
+        or bool(kwargs.get("inplace"))
+        or kwargs.get("out") is not None
+    )
 
 
 def twin(tensor: Tensor) -> Tensor:

@@ -125,6 +125,10 @@ class Attention:
         name = f"attention-rollout-{start}" if start else "attention-rollout"
         return self._framed(values, name, {"start": start}, (self.paths[-1],))
 
+    def manifest(self) -> dict[str, Any]:
+        """All that led to these weights, as plain values for JSON."""
+        return self._framed(self.weights, "attention", {}, self.paths).manifest()
+
     def _on_grid(self, row: npt.NDArray[Any]) -> Array:
         values: Array = row[self.extra_tokens :].reshape(self.grid).astype(np.float32)
         values.setflags(write=False)

@@ -19,6 +19,7 @@ from interp.hooks.capture import capture
 from interp.hooks.ledger import HookLedger
 from interp.inspection.contribution import contributions, split_places
 from interp.inspection.frame import find_call, frame_of, read_only
+from interp.manifest import manifest_array
 from interp.models.layers import LayerInfo
 from interp.models.loading import LoadedModel
 from interp.models.routes import as_it_ran
@@ -158,6 +159,11 @@ class ChannelMaps:
         """The path, with the number of the call where there are several."""
         return str(LayerCall(self.info, self.call))
 
+    def manifest(self) -> dict[str, Any]:
+        """All that led to these maps, as plain values for JSON."""
+        whole = replace(self.frame, map=self.maps, method="channels", signed=self.signed)
+        return whole.manifest()
+
     def npz_bytes(self) -> bytes:
         """Every number of the layer.
 
@@ -165,7 +171,7 @@ class ChannelMaps:
         -------
         Compressed NPZ with `maps`, `mean`, `maximum`, `variance` and `contribution`; `tokens` where
         there are any; `feature_vector` (C,) where each channel has a single place; and the texts
-        `layer`, `kind`, `layout`, `model`, `weights`, `picture`, `target`.
+        `layer`, `kind`, `layout`, `model`, `weights`, `picture`, `target`, `manifest` (JSON).
         """
         arrays = {name: getattr(self, name) for name in ("maps", *ORDERS[:4])}
         if self.tokens is not None:
@@ -180,6 +186,7 @@ class ChannelMaps:
             "weights": self.frame.weights,
             "picture": self.frame.picture.sha256,
             "target": self.target.label,
+            "manifest": manifest_array(self.manifest()),
         }
         buffer = io.BytesIO()
         entries: dict[str, Any] = arrays | texts

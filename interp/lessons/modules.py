@@ -7,10 +7,9 @@ from torch import Tensor, nn
 
 from interp.hooks.ledger import HookLedger, audit
 from interp.hooks.session import HookSession
-from interp.lessons.base import Values
 
 
-def halve() -> Values:
+def halve() -> dict[str, Any]:
     torch.manual_seed(0)
     linear = nn.Linear(5, 2)
     x = torch.ones(3, 5)
@@ -29,7 +28,7 @@ def halve() -> Values:
     return {"x": x, "y": y, "of half": linear(x / 2), "half of": linear(x) / 2}
 
 
-def store_or_replace(factor: float = 100.0) -> Values:
+def store_or_replace(factor: float = 100.0) -> dict[str, Any]:
     torch.manual_seed(0)
     linear = nn.Linear(5, 2)
     x = torch.ones(3, 5)
@@ -54,7 +53,7 @@ def store_or_replace(factor: float = 100.0) -> Values:
     return {"x": x, "plain": plain, "replaced": replaced, **stored}
 
 
-def backward_of_a_module(what: str = "return grad_input × 0.1") -> Values:
+def backward_of_a_module(what: str = "return grad_input × 0.1") -> dict[str, Any]:
     torch.manual_seed(0)
     linear = nn.Linear(5, 2)
     sizes: dict[str, Any] = {}
@@ -98,7 +97,7 @@ def backward_of_a_module(what: str = "return grad_input × 0.1") -> Values:
     return {"sizes": sizes, "factors": factors, "error": error, "what": what}
 
 
-def order(prepend: bool = False) -> Values:
+def order(prepend: bool = False) -> dict[str, Any]:
     torch.manual_seed(0)
     linear = nn.Linear(2, 1)
     log: list[str] = []
@@ -125,7 +124,7 @@ def order(prepend: bool = False) -> Values:
     return {"log": log}
 
 
-def forget(ledger: HookLedger, passes: int = 3) -> Values:
+def forget(ledger: HookLedger, passes: int = 3) -> dict[str, Any]:
     net = nn.Sequential(nn.Linear(2, 2), nn.ReLU())
     calls: list[str] = []
     leaking, closed = [], []

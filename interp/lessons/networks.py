@@ -11,12 +11,11 @@ from torchvision.models import resnet18
 
 from interp.hooks.ledger import HookLedger, audit
 from interp.hooks.session import HookSession
-from interp.lessons.base import Values
 from interp.models.loading import load_model
 from interp.picture import open_picture, sample_pictures
 
 
-def features(ledger: HookLedger, where: str = "avgpool") -> Values:
+def features(ledger: HookLedger, where: str = "avgpool") -> dict[str, Any]:
     found: dict[str, Tensor] = {}
 
     net = resnet18().eval()  # untrained: it shows the shape
@@ -47,7 +46,7 @@ def vanish(
     depth: int = 12,
     activation: str = "sigmoid",
     start: str = "default",
-) -> Values:
+) -> dict[str, Any]:
     makers = {"sigmoid": nn.Sigmoid, "tanh": nn.Tanh, "relu": nn.ReLU}
     torch.manual_seed(0)
     net = nn.Sequential()
@@ -85,7 +84,7 @@ def vanish(
     return {"norms": dict(sorted(norms.items())), "ratio": first / last}
 
 
-def dead(activation: str = "relu", bias: float = -10.0) -> Values:
+def dead(activation: str = "relu", bias: float = -10.0) -> dict[str, Any]:
     torch.manual_seed(0)
     linear = nn.Linear(4, 6)
     act = nn.ReLU() if activation == "relu" else nn.LeakyReLU(0.1)
@@ -107,7 +106,7 @@ def dead(activation: str = "relu", bias: float = -10.0) -> Values:
     return {"zeros": zeros[0], "dead": never, "norms": norms}
 
 
-def weight_gradient(passes: int = 2) -> Values:
+def weight_gradient(passes: int = 2) -> dict[str, Any]:
     torch.manual_seed(0)
     linear = nn.Linear(5, 2)
     x = torch.ones(3, 5)

@@ -10,11 +10,10 @@ from torch import Tensor, nn
 
 from interp.hooks.ledger import HookLedger, audit
 from interp.hooks.session import HookSession
-from interp.lessons.base import Values
 from interp.lessons.recording import unrecorded
 
 
-def state(ledger: HookLedger) -> Values:
+def state(ledger: HookLedger) -> dict[str, Any]:
     fired: list[str] = []
     net, x = nn.Linear(5, 2), torch.ones(3, 5)
     before = list(net.state_dict())
@@ -46,7 +45,7 @@ def state(ledger: HookLedger) -> Values:
     return {"before": before, "fires": fires, "left": left}
 
 
-def cost(ledger: HookLedger, width: int = 128) -> Values:
+def cost(ledger: HookLedger, width: int = 128) -> dict[str, Any]:
     torch.manual_seed(0)
     net = nn.Sequential(*(nn.Linear(width, width) for _ in range(8)))
     x = torch.randn(16, width)
@@ -88,7 +87,7 @@ def cost(ledger: HookLedger, width: int = 128) -> Values:
     return {"ratios": ratios, "plain": plain, "width": width}
 
 
-def operations(bias: bool = True, dimensions: int = 2) -> Values:
+def operations(bias: bool = True, dimensions: int = 2) -> dict[str, Any]:
     linear = nn.Linear(5, 2, bias=bias)
     x = torch.ones(*(4, 3, 5)[-dimensions:], requires_grad=True)
 
@@ -117,7 +116,7 @@ def operations(bias: bool = True, dimensions: int = 2) -> Values:
     return {"fires": len(outputs), "steps": steps}
 
 
-def before_in_place(ledger: HookLedger, inplace: bool = True) -> Values:
+def before_in_place(ledger: HookLedger, inplace: bool = True) -> dict[str, Any]:
     torch.manual_seed(0)
     net = nn.Sequential(nn.Linear(2, 2), nn.ReLU(inplace=inplace))
     x = torch.tensor([[1.0, 2.0]], requires_grad=True)
@@ -147,7 +146,7 @@ def before_in_place(ledger: HookLedger, inplace: bool = True) -> Values:
     return {"error": error, "plain": plain, "seen": seen, "same": same}
 
 
-def overwritten() -> Values:
+def overwritten() -> dict[str, Any]:
     net: Any = nn.Sequential(nn.Linear(2, 2, bias=False), nn.ReLU(inplace=True))
     kept: list[Tensor] = []
     with torch.no_grad():

@@ -1,12 +1,12 @@
 """The code of lessons 1 to 5: hooks on tensors."""
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
-from interp.lessons.base import Values
 
-
-def watch(factor: float = 3.0) -> Values:
+def watch(factor: float = 3.0) -> dict[str, Any]:
     x = torch.tensor([1.0, 2.0], requires_grad=True)
     h = factor * x
 
@@ -22,7 +22,7 @@ def watch(factor: float = 3.0) -> Values:
     return {"x": x, "h": h, "loss": loss, "at h": seen[0], "x.grad": x.grad}
 
 
-def replace(scale: float = 0.0) -> Values:
+def replace(scale: float = 0.0) -> dict[str, Any]:
     x = torch.tensor([1.0, 2.0], requires_grad=True)
     h = 3 * x
 
@@ -37,7 +37,7 @@ def replace(scale: float = 0.0) -> Values:
     return {"x": x, "h": h, "loss": loss, "x.grad": x.grad}
 
 
-def remove(removed_between: bool = True) -> Values:
+def remove(removed_between: bool = True) -> dict[str, Any]:
     x = torch.tensor([2.0], requires_grad=True)
 
     calls: list[Tensor] = []
@@ -54,7 +54,7 @@ def remove(removed_between: bool = True) -> Values:
     return {"x": x, "calls": len(calls), "x.grad": x.grad}
 
 
-def clip(limit: float = 5.0) -> Values:
+def clip(limit: float = 5.0) -> dict[str, Any]:
     x = torch.tensor([1.0, 2.0], requires_grad=True)
     h = 3 * x
     loss = (h**2).sum()
@@ -81,7 +81,7 @@ def clip(limit: float = 5.0) -> Values:
     }
 
 
-def double(in_place: bool = False) -> Values:
+def double(in_place: bool = False) -> dict[str, Any]:
     def twice(gradient: Tensor) -> Tensor | None:
         if in_place:
             gradient.mul_(2)  # writes into a tensor that others hold too

@@ -56,6 +56,7 @@ class LoadedModel:
     categories : name of each output, in order.
     device : where the net is.
     preset : the preprocessing it wants.
+    file : the whole path of weights from a file.
     """
 
     module: nn.Module
@@ -65,6 +66,7 @@ class LoadedModel:
     categories: tuple[str, ...]
     device: torch.device
     preset: Preset
+    file: Path | None = None
 
     @property
     def trained(self) -> bool:
@@ -234,7 +236,8 @@ def _from_file(
         raise WeightsError(f"{path} tells {classes} classes apart, but {len(names)} were named")
     preset = preset or entry.preset
     weights = f"file:{path.name}"
-    return LoadedModel(_settle(module, device), spec, weights, "file", names, device, preset)
+    settled, whole = _settle(module, device), path.absolute()
+    return LoadedModel(settled, spec, weights, "file", names, device, preset, whole)
 
 
 def _settle(module: nn.Module, device: torch.device) -> nn.Module:

@@ -7,6 +7,8 @@ import streamlit as st
 from streamlit.components.v2.types import ComponentRenderer
 
 ASSETS = Path(__file__).resolve().parents[2] / "assets"
+# What draws a map in the browser: for every component that shows one beside the heatmap itself.
+HEAT = ("heatmap.field.js", "heatmap.memory.js", "heatmap.paint.js")
 
 
 @cache

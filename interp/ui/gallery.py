@@ -12,7 +12,7 @@ from typing import Any
 import streamlit as st
 from PIL import Image
 
-from interp.ui.components import component
+from interp.ui.components import HEAT, component
 from interp.ui.picks import answer, answered
 
 LONGEST_SIDE = 320
@@ -25,7 +25,8 @@ class Tile:
     """One picture of a gallery.
 
     `title` stands under it, in the mono font where `mono`, and `detail` in grey below; where
-    `image` is None an empty frame keeps its place. `alt` is the picture in words.
+    `image` is None an empty frame keeps its place. `alt` is the picture in words, and
+    `heat` the `heat_data` of a map that the browser lays over it.
     """
 
     value: str
@@ -34,6 +35,7 @@ class Tile:
     mono: bool = False
     detail: str = ""
     alt: str = ""
+    heat: dict[str, Any] | None = None
 
 
 def gallery(
@@ -45,6 +47,7 @@ def gallery(
     on_pick: Callable[[str], None],
     columns: int | None = None,
     strip: bool = False,
+    palette: dict[str, Any] | None = None,
 ) -> None:
     """Show tiles as a group of radio buttons; picking one reruns the script, nothing else does.
 
@@ -64,8 +67,11 @@ def gallery(
         How many in a row; None for as many as there is room for.
     strip : bool
         One row that reads from left to right and scrolls where it must.
+    palette : dict or None
+        The `palette` that the maps of the tiles are drawn with.
     """
     data = {
+        **(palette or {}),
         "key": key,
         "label": label,
         "value": value,
@@ -76,7 +82,7 @@ def gallery(
         "answered": answered(key),
     }
     picked = answer(key, [tile.value for tile in tiles], on_pick)
-    component("gallery")(key=key, data=data, on_picked_change=picked)
+    component("gallery", HEAT)(key=key, data=data, on_picked_change=picked)
 
 
 def _payload(tile: Tile) -> dict[str, Any]:
@@ -86,6 +92,7 @@ def _payload(tile: Tile) -> dict[str, Any]:
         "mono": tile.mono,
         "detail": tile.detail,
         "alt": tile.alt,
+        "heat": tile.heat,
         "url": None if tile.image is None else _thumbnail_url(tile.image),
     }
 

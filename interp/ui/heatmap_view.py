@@ -11,8 +11,10 @@ import streamlit as st
 from PIL import Image
 
 from interp import render
-from interp.export import default_stem
-from interp.ui.components import component
+from interp.drawing import MODES, Mode
+from interp.export import default_stem, png_bytes
+from interp.ui import screen
+from interp.ui.components import HEAT, component
 
 if TYPE_CHECKING:
     from interp.attribution.base import Attribution
@@ -31,7 +33,8 @@ def heatmap_view(
 
     Nothing done there reruns the script: the browser gets the raw map and its geometry, and
     scales, colours and interpolates by itself, by the formulas of `interp.render` and
-    `Geometry.on_picture`.
+    `Geometry.on_picture`. «Save this view» is drawn by the server, at the picture's own
+    resolution, by `interp.drawing`.
 
     Parameters
     ----------
@@ -42,7 +45,32 @@ def heatmap_view(
     alt : the picture in words; computed where None.
     """
     words = title or attribution.target.label, alt or describe(attribution)
-    component("heatmap")(key=key, data=_payload(attribution, *words))
+    data = _payload(attribution, *words)
+    data["screen"] = screen.of_session().url
+    data["saves"] = _saves(attribution, key)
+    component("heatmap")(key=key, data=data)
+
+
+def _saves(attribution: Attribution, key: str) -> dict[Mode, str]:
+    """A download for each view, for the component to press; by view the class it is found by."""
+    stem = default_stem(attribution)
+    with st.container(key=f"saves {key}"):  # hidden by page.css
+        for mode in MODES:
+            st.download_button(
+                f"Save as {mode}",
+                screen.as_shown(png_bytes, attribution, mode=mode),
+                file_name=f"{stem}.{mode}.png",
+                mime="image/png",
+                key=f"save {key} {mode}",
+                on_click="ignore",
+            )
+    return {mode: f"st-key-save-{key}-{mode}" for mode in MODES}
+
+
+def raw_map_view(attribution: Attribution, *, key: str, alt: str) -> None:
+    """Show the map on the layer's own grid, in the colours and threshold chosen for heatmaps."""
+    data = {**heat_data(attribution), **palette(attribution.signed), "alt": alt}
+    component("raw_map", HEAT)(key=key, data=data)
 
 
 def describe(attribution: Attribution) -> str:
@@ -74,21 +102,27 @@ def _region(x: float, y: float, size: tuple[int, int]) -> str:
 
 
 def _payload(attribution: Attribution, title: str, alt: str) -> dict[str, Any]:
-    picture, geometry = attribution.picture, attribution.geometry
-    scale = render.scale_for(attribution.map, signed=attribution.signed)
-    scale_x, offset_x, scale_y, offset_y = geometry.affine
-    grid = np.ascontiguousarray(attribution.map, dtype="<f4")
-    width, height = picture.size
+    picture = attribution.picture
+    heat = heat_data(attribution)
+    heat["picture"]["url"] = _picture_url(picture.sha256, picture.frame, picture.image)
     return {
+        **heat,
+        **palette(attribution.signed),
         "title": title,
         "source": " · ".join([attribution.method, *attribution.layers]),
         "alt": alt,
-        "file_name": default_stem(attribution),
-        "picture": {
-            "url": _picture_url(picture.sha256, picture.frame, picture.image),
-            "width": width,
-            "height": height,
-        },
+    }
+
+
+def heat_data(attribution: Attribution) -> dict[str, Any]:
+    """What a browser needs to lay a map over its picture, but for the picture and the colours."""
+    geometry = attribution.geometry
+    scale = render.scale_for(attribution.map, signed=attribution.signed)
+    scale_x, offset_x, scale_y, offset_y = geometry.affine
+    grid = np.ascontiguousarray(attribution.map, dtype="<f4")
+    width, height = attribution.picture.size
+    return {
+        "picture": {"width": width, "height": height},
         "map": {"data": _base64(grid.tobytes()), "width": grid.shape[1], "height": grid.shape[0]},
         "geometry": {
             "scale": [scale_x, scale_y],
@@ -97,16 +131,22 @@ def _payload(attribution: Attribution, title: str, alt: str) -> dict[str, Any]:
             "seen": list(geometry.seen),
         },
         "scale": {"low": scale.low, "high": scale.high, "signed": scale.signed},
+    }
+
+
+def palette(signed: bool) -> dict[str, Any]:
+    """The colours that there are to choose from, and what is shown before anything is chosen."""
+    return {
         "colours": [
             {"name": name, "title": title, "table": _base64(render.lookup(name).tobytes())}
             for name, title in render.COLOUR_MAPS.items()
             # A diverging map shows a sign, so it is the one choice for signed maps and none else.
-            if (name == render.DEFAULT_DIVERGING) == scale.signed
+            if (name == render.DEFAULT_DIVERGING) == signed
         ],
         "defaults": {
             "opacity": render.DEFAULT_OPACITY,
             "threshold": render.DEFAULT_THRESHOLD,
-            "colours": render.DEFAULT_DIVERGING if scale.signed else render.DEFAULT_COLOURS,
+            "colours": render.DEFAULT_DIVERGING if signed else render.DEFAULT_COLOURS,
         },
     }
 

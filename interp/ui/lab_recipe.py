@@ -165,7 +165,10 @@ def save_and_load(model: LoadedModel) -> None:
             on_click="ignore",
             disabled=not recipe.steps,
         )
-        st.caption("«python -m interp hook PICTURE --recipe recipe.json» runs the same hooks.")
+        st.caption(
+            "«python -m interp hook PICTURE --recipe recipe.json», in Hookscope's folder, runs the "
+            "same hooks."
+        )
         count = st.session_state.setdefault(_LOADS, 0)
         file = st.file_uploader(
             "Load a recipe that was saved here: it takes the place of this one",

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import streamlit as st
 
 from interp.errors import PictureError
-from interp.hooks.recipe import Step
+from interp.hooks.recipe import Recipe, Step
 from interp.picture import open_picture, sample_pictures
 from interp.ui import cache, lab_state
 from interp.ui.picture_controls import SAMPLE_TITLES
@@ -38,6 +38,12 @@ def picture_title(name: str) -> str:
         return SAMPLE_TITLES.get(name, name)
     file = cache.uploads().get(name)
     return f"upload {name[:8]}, no longer here" if file is None else file[1]
+
+
+def uploaded(recipe: Recipe) -> dict[str, str]:
+    """The file names of second pictures that were uploaded, by their SHA-256."""
+    names = {str(step.values.get("picture", "")) for step in recipe.steps}
+    return {name: file[1] for name in names if (file := cache.uploads().get(name)) is not None}
 
 
 def sentence(step: Step) -> str:

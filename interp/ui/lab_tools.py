@@ -6,7 +6,8 @@ from interp.errors import InterpError
 from interp.hooks.recipe import Recipe
 from interp.hooks.script import script
 from interp.models.loading import LoadedModel
-from interp.picture import Picture
+from interp.picture import Picture, sample_pictures
+from interp.ui.lab_second import uploaded
 from interp.ui.state import View
 from interp.ui.sweep_view import channel_sweep
 from interp.ui.waiting import plain
@@ -27,7 +28,15 @@ def _code(view: View, picture: Picture, model: LoadedModel, recipe: Recipe) -> N
         st.caption("Add a hook, and the PyTorch script that does the same stands here.")
         return
     try:
-        text = script(recipe, model, picture.name, target=view.target, fit=view.fit)
+        text = script(
+            recipe,
+            model,
+            str(sample_pictures().get(view.picture, picture.name)),
+            target=view.target,
+            fit=view.fit,
+            frame=picture.frame,
+            files=uploaded(recipe),
+        )
     except InterpError as error:
         st.caption(f"No script yet: {plain(str(error))}.")
         return

@@ -6,12 +6,13 @@ import csv
 import io
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import streamlit as st
 
-from interp import export
+from interp import export, render
+from interp.manifest import manifest_array, png_with
 from interp.ui.channel_grid import PAGE
 
 if TYPE_CHECKING:
@@ -71,7 +72,8 @@ def attention_npz(found: Attention) -> bytes:
     Returns
     -------
     NPZ with `weights` (blocks, heads, T, T) and `rollout` (h, w), float32; `grid` (2,) and
-    `extra_tokens`, int64; `paths` (blocks,), and the texts `model`, `weights_name` and `picture`.
+    `extra_tokens`, int64; `paths` (blocks,), and the texts `model`, `weights_name`, `picture` and
+    `manifest` (JSON).
     """
     encoded = io.BytesIO()
     # Not compressed: softmax weights hardly shrink, and the 22 MB of a ViT would take a second.
@@ -85,15 +87,22 @@ def attention_npz(found: Attention) -> bytes:
         model=np.array(found.frame.model_name),
         weights_name=np.array(found.frame.weights),
         picture=np.array(found.frame.picture.sha256),
+        manifest=manifest_array(found.manifest()),
     )
     return encoded.getvalue()
 
 
 def montage_png(maps: ChannelMaps, order: Order, count: int, shared: bool) -> bytes:
-    """The first channels of an order as one PNG."""
-    encoded = io.BytesIO()
-    maps.montage(order, count, shared).save(encoded, "PNG")
-    return encoded.getvalue()
+    """The first channels of an order as one PNG, drawn as the grid on the page draws them."""
+    view = {
+        "mode": "montage",
+        "colours": render.DEFAULT_DIVERGING if maps.signed else render.DEFAULT_COLOURS,
+        "signed": maps.signed,
+        "order": order,
+        "scale": "shared" if shared else "own",
+        "channels": maps.order(order)[:count].tolist(),
+    }
+    return png_with(maps.montage(order, count, shared), {**maps.manifest(), "view": view})
 
 
 def vector_npz(maps: ChannelMaps) -> bytes:
@@ -102,13 +111,13 @@ def vector_npz(maps: ChannelMaps) -> bytes:
     Returns
     -------
     NPZ with `features` (C,), the mean of each channel over its places, `contribution` (C,) and,
-    where there are some, `tokens` (n, C), all float32.
+    where there are some, `tokens` (n, C), all float32; and `manifest`, a text in JSON.
     """
-    arrays = {"features": maps.mean, "contribution": maps.contribution}
+    arrays: dict[str, Any] = {"features": maps.mean, "contribution": maps.contribution}
     if maps.tokens is not None:
         arrays["tokens"] = maps.tokens
     encoded = io.BytesIO()
-    np.savez_compressed(encoded, **arrays)  # type: ignore[arg-type]
+    np.savez_compressed(encoded, **arrays, manifest=manifest_array(maps.manifest()))
     return encoded.getvalue()
 
 

@@ -12,6 +12,7 @@ from interp.hooks.ledger import HookLedger
 from interp.lessons.base import Choice, Lesson, Run, run
 from interp.lessons.catalog import GROUPS, LESSONS
 from interp.lessons.drawing import Bars, Drawing, Flow
+from interp.lessons.program import program
 from interp.ui import charts, runs
 from interp.ui.components import component
 from interp.ui.kinds import KIND_TITLES
@@ -34,7 +35,9 @@ def lesson_run(number: int, choices: tuple[tuple[str, Choice], ...], again: int)
     return result
 
 
-def lesson_view(lesson: Lesson, result: Run, *, key: str) -> None:
+def lesson_view(
+    lesson: Lesson, result: Run, chosen: Mapping[str, Choice] | None = None, *, key: str
+) -> None:
     """Show a lesson's source with the hooked lines marked, its output and its drawing.
 
     Parameters
@@ -42,12 +45,14 @@ def lesson_view(lesson: Lesson, result: Run, *, key: str) -> None:
     lesson : Lesson
     result : Run
         A run of its function.
+    chosen : mapping, optional
+        The values of its parameters in that run; what is left out is its default.
     key : str
         Names the view in the session.
     """
     drawing = lesson.drawing(result.values)
     data = {
-        "source": lesson.source,
+        "program": program(lesson, chosen),
         "lines": pieces(lesson.source),
         "marks": {str(line): kind for line, kind in result.lines.items()},
         "kinds": KIND_TITLES,

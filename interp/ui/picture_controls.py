@@ -103,7 +103,7 @@ def choose_frame(picture: Picture) -> None:
         # The view is the truth: the number typed for the picture before must not stay.
         st.session_state["frame"] = picture.frame + 1
         st.number_input(
-            f"Frame, of {picture.frames}",
+            f"Frame, of {'more than ' if picture.more_frames else ''}{picture.frames}",
             1,
             picture.frames,
             key="frame",

@@ -1,15 +1,20 @@
 """The Hook lab page as a script, without a browser."""
 
+import io
 import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from fresh_process import printed_by
+from PIL import Image
 from streamlit.testing.v1 import AppTest
 
-from interp.hooks.ledger import audit
+from interp.hooks.ledger import KINDS, audit
 from interp.hooks.recipe import Recipe, Step
+from interp.picture import sample_pictures
+from interp.ui import cache
 
 ROOT = Path(__file__).parents[2]
 BEST = "features.8.1"
@@ -298,6 +303,34 @@ def test_the_script_stands_under_code() -> None:
     (code,) = app.code
     assert "register_forward_hook" in code.value
     assert "remove()" in code.value
-    assert 'PICTURE = "coffee.png"' in code.value
+    assert 'PICTURE = SAMPLES / "coffee.png"' in code.value
     assert "TARGET = 281\n" in code.value
     assert 'MODEL.prepare(open_picture(path), "letterbox")' in code.value
+
+
+def test_the_script_of_the_first_screen_runs_from_any_folder(tmp_path: Path) -> None:
+    """With a hook of every kind, and a second picture of the reader's own beside the script."""
+    chelsea = sample_pictures()["chelsea"].read_bytes()
+    name = cache.uploads().add(chelsea, "my own.png")
+    kinds = [Step(kind, "features.3", "scale", {"factor": 0.9}) for kind in KINDS]
+    patched = Step("forward", BEST, "patch", {"picture": name})
+    app = press(lab(*kinds, patched), "Run")
+    (tmp_path / "my own.png").write_bytes(chelsea)
+
+    printed = printed_by(app.code[0].value, tmp_path)
+
+    shown = app.session_state["lab.result"][1].after.predictions[0]
+    after = printed.split("\nafter\n")[1].splitlines()[0]
+    assert after[2:32].strip() == shown.name
+    assert float(after[32:].split()[0]) == pytest.approx(shown.logit, abs=2e-4)
+
+
+def test_the_script_of_an_upload_opens_the_frame_that_is_shown() -> None:
+    data = io.BytesIO()
+    colours = [Image.new("RGB", (40, 30), colour) for colour in ("red", "blue")]
+    colours[0].save(data, "TIFF", save_all=True, append_images=colours[1:])
+    upload = cache.uploads().add(data.getvalue(), "two é.tiff")
+
+    (code,) = lab(SILENCE, picture=upload, frame="1").code
+
+    assert 'PICTURE = "two é.tiff"  # the path of your picture\nFRAME = 1 ' in code.value

@@ -43,6 +43,8 @@ def make_attribution(picture: Picture, geometry: Geometry, kind: str) -> SimpleN
         layers=("features.8",),
         model_name="efficientnet_lite0",
         source="bundled",
+        on_picture=lambda: geometry.on_picture(make_map(kind)),
+        manifest=lambda: {"made": "by hand", "map": kind},
     )
 
 

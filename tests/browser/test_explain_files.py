@@ -1,5 +1,6 @@
 """The Explain page in Chromium: pictures in, files out, and what never runs the script again."""
 
+import base64
 import io
 import json
 import re
@@ -11,7 +12,9 @@ import numpy as np
 import pytest
 from explain_page import Explain, offline
 from PIL import Image
-from playwright.sync_api import Download, Page, expect
+from playwright.sync_api import Download, Locator, Page, expect
+
+from interp import open_picture, render
 
 pytestmark = pytest.mark.browser
 
@@ -169,7 +172,9 @@ def test_each_file_is_right_and_none_reruns_the_page(app: Explain) -> None:
             "map": (7, 7),
             "heatmap": size[::-1],
             "logits": (1000,),
+            "manifest": (),
         }
+        assert json.loads(str(arrays["manifest"])) == manifest
         assert arrays["logits"].argmax() == 967
         assert arrays["map"].max() == pytest.approx(manifest["map"]["maximum"])
 
@@ -186,8 +191,8 @@ def test_each_file_is_right_and_none_reruns_the_page(app: Explain) -> None:
     together = app.download("All")
     assert together.suggested_filename == f"{STEM}.zip"
     with zipfile.ZipFile(together.path()) as archive:
-        names = {f"{STEM}.{end}" for end in ("npz", "png", "json")}
-        assert set(archive.namelist()) == names
+        ends = ("npz", "png", "json", "figure.png", "filmstrip.png")
+        assert set(archive.namelist()) == {f"{STEM}.{end}" for end in ends}
         packed = Image.open(io.BytesIO(archive.read(f"{STEM}.png")))
         assert np.array_equal(np.asarray(packed), np.asarray(overlay))
 
@@ -197,6 +202,94 @@ def test_each_file_is_right_and_none_reruns_the_page(app: Explain) -> None:
     app.idle()
     assert app.reruns == 1
     assert app.console == []
+
+
+def canvas_of(part: Locator) -> np.ndarray:
+    """What stands on a canvas, (height, width, 4), after the frame that is being drawn."""
+    url = part.evaluate(
+        """async (canvas) => {
+            await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+            return canvas.toDataURL();
+        }"""
+    )
+    return np.asarray(Image.open(io.BytesIO(base64.b64decode(url.partition(",")[2]))))
+
+
+def test_every_file_is_what_is_on_the_screen(app: Explain, coffee: Path) -> None:
+    app.open()
+    with np.load(app.download("NPZ").path()) as arrays:
+        raw, heat = arrays["map"], arrays["heatmap"]
+    app.part("opacity").fill("0.85")
+    app.part("colours-viridis").check(force=True)
+    app.part("mode-swipe").check(force=True)
+    app.part("threshold").fill("0.4")
+    png = picture_of(app.download("PNG"))  # at once after the last change
+    scale = render.scale_for(raw, signed=False)
+    wanted = render.overlay(open_picture(coffee).image, heat, scale, "viridis", 0.85, 0.4)
+    assert np.array_equal(np.asarray(png), np.asarray(wanted))
+    view = {
+        "mode": "overlay",
+        "colours": "viridis",
+        "opacity": 0.85,
+        "threshold": 0.4,
+        "low": 0.0,
+        "high": pytest.approx(float(raw.max())),
+        "signed": False,
+    }
+    figure = picture_of(app.download("Figure"))
+    pad = 13  # 600 / 45, rounded
+    assert np.array_equal(np.asarray(figure)[pad : pad + 400, pad : pad + 600], np.asarray(wanted))
+    for picture in (png, figure):
+        assert json.loads(picture.text["hookscope"])["view"] == view  # type: ignore[attr-defined]
+    shown = {**view, "mode": "swipe", "divider": 0.5}
+    assert json.loads(app.download("JSON").path().read_text("utf-8"))["view"] == shown
+    with np.load(app.download("NPZ").path()) as arrays:
+        assert json.loads(str(arrays["manifest"]))["view"] == shown
+    with zipfile.ZipFile(app.download("All").path()) as archive:
+        packed = Image.open(io.BytesIO(archive.read(f"{STEM}.png")))
+        strip = Image.open(io.BytesIO(archive.read(f"{STEM}.filmstrip.png")))
+    assert np.array_equal(np.asarray(packed), np.asarray(wanted))
+    frames = json.loads(strip.text["hookscope"])  # type: ignore[attr-defined]
+    assert [frame["layers"] for frame in frames][-1] == ["features.8.1"]
+    assert {frame["view"]["colours"] for frame in frames} == {"viridis"}
+    assert {frame["view"]["threshold"] for frame in frames} == {0.4}
+    assert app.reruns == 1
+
+
+def test_raw_map_and_filmstrip_take_colours_and_threshold_without_a_rerun(app: Explain) -> None:
+    app.open()
+    with np.load(app.download("NPZ").path()) as arrays:
+        raw = arrays["map"]
+    scale = render.scale_for(raw, signed=False)
+    value = render.normalise(raw, scale)
+    grid = app.page.get_by_test_id("raw-map").locator("canvas")
+    tile = app.tile("features.8.1").locator("canvas[data-ready=true]")
+    frames = [canvas_of(tile)]
+    for colours, threshold in (("plasma", 0.15), ("viridis", 0.4), ("grey", 0.0)):
+        app.part("threshold").fill(str(threshold))
+        app.part(f"colours-{colours}").check(force=True)
+        drawn = canvas_of(grid)
+        assert drawn.shape == (7, 7, 4)
+        solid = value >= threshold
+        assert np.array_equal(drawn[..., 3] == 255, solid)
+        index = np.floor(255 * value + 0.5).astype(int)
+        assert np.array_equal(drawn[solid][:, :3], render.lookup(colours)[index][solid])
+        frames.append(canvas_of(tile))
+    assert np.array_equal(frames[0], frames[1])
+    assert not np.array_equal(frames[1], frames[2])
+    assert not np.array_equal(frames[2], frames[3])
+    # A tile shows the same heat as the picture: grey is laid over as much of it as of the picture.
+    app.part("opacity").fill("0")
+    assert np.ptp(canvas_of(tile)[..., :3].astype(int), axis=-1).max() > 100
+    app.part("opacity").fill("1")
+    inside = canvas_of(tile)[90:120, 140:180, :3].astype(int)
+    assert np.ptp(inside, axis=-1).max() == 0
+    app.page.reload()
+    app.settled()
+    expect(tile).to_be_visible()
+    again = canvas_of(tile)[90:120, 140:180, :3].astype(int)
+    assert np.array_equal(again, inside)
+    assert app.reruns == 2
 
 
 def test_the_hook_panel_shows_the_run_above_it(app: Explain) -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import base64
 import io
+import json
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +18,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from interp import render
+from interp.drawing import MODES, Drawing, draw
 from interp.geometry import plan
 from interp.ui.heatmap_view import describe
 
@@ -126,8 +129,7 @@ def value_shown(page: Page) -> float:
 def test_canvas_equals_the_python_overlay(demo: Page) -> None:
     shown = pixels(demo)
     assert shown.shape == (400, 600, 3)
-    inside = seen_inside()
-    assert_same(shown[inside], expected()[inside])
+    assert_same(shown, expected())
 
 
 @pytest.mark.parametrize("colours", ["turbo", "grey"])
@@ -242,19 +244,56 @@ def test_side_by_side_reads_in_either_picture(demo: Page) -> None:
     assert texts[0].startswith("x 326, y 204 · value ")
 
 
+def saved(page: Page) -> tuple[str, Image.Image]:
+    """Press «Save this view»: the name of the file and the picture."""
+    with page.expect_download() as download:
+        part(page, "save").click()
+    content = Path(download.value.path()).read_bytes()
+    return download.value.suggested_filename, Image.open(io.BytesIO(content))
+
+
 @pytest.mark.parametrize(("name", "size"), [("coffee", (600, 400)), ("large", (2600, 1800))])
-def test_saved_view_has_the_original_size(demo: Page, name: str, size: tuple[int, int]) -> None:
+def test_a_saved_view_is_drawn_at_the_original_size_as_it_is_shown(
+    demo: Page, name: str, size: tuple[int, int]
+) -> None:
     if name != "coffee":
         choose(demo, name, 2)
-    with demo.expect_download() as download:
-        part(demo, "save").click()
-    assert download.value.suggested_filename.startswith(name)
-    assert download.value.suggested_filename.endswith("espresso-967.overlay.png")
-    saved = Image.open(io.BytesIO(Path(download.value.path()).read_bytes())).convert("RGB")
-    assert saved.size == size
-    if name == "coffee":
-        inside = seen_inside()
-        assert_same(np.asarray(saved).astype(np.int16)[inside], expected()[inside])
+    set_slider(demo, "opacity", 0.85)
+    set_slider(demo, "threshold", 0.4)
+    part(demo, "colours-viridis").check(force=True)
+    picture = picture_of(name)
+    attribution: Any = make_attribution(picture, plan(picture.size, PRESET, "crop"), "positive")
+    chosen = Drawing("viridis", 0.85, 0.4)
+    for mode in MODES:
+        part(demo, f"mode-{mode}").check(force=True)
+        called, view = saved(demo)  # at once: the server must wait for what was chosen last
+        assert called.startswith(name)
+        assert called.endswith(f"espresso-967.{mode}.png")
+        wanted = draw(attribution, replace(chosen, mode=mode))
+        assert np.array_equal(np.asarray(view), np.asarray(wanted))
+        if mode == "overlay":
+            assert view.size == size
+        said = json.loads(view.text["hookscope"])  # type: ignore[attr-defined]
+        assert said["made"] == "by hand"
+        given = {key: said["view"][key] for key in ("mode", "colours", "opacity", "threshold")}
+        assert given == {"mode": mode, "colours": "viridis", "opacity": 0.85, "threshold": 0.4}
+    assert demo.get_by_text(f"script runs: {1 + (name != 'coffee')}", exact=True).is_visible()
+
+
+def test_nothing_is_saved_where_the_server_cannot_be_told_what_is_shown(demo: Page) -> None:
+    demo.wait_for_timeout(500)
+    demo.route("**/upload_file/**", lambda route: route.abort())
+    set_slider(demo, "opacity", 0.2)
+    downloads: list[Any] = []
+    demo.on("download", lambda download: downloads.append(download))
+    part(demo, "save").click()
+    demo.get_by_text("Not saved, since the server cannot be told what is shown").wait_for()
+    demo.wait_for_timeout(500)
+    assert downloads == []
+    demo.unroute("**/upload_file/**")
+    _, view = saved(demo)
+    said = json.loads(view.text["hookscope"])  # type: ignore[attr-defined]
+    assert said["view"]["opacity"] == 0.2
 
 
 def test_choices_survive_a_new_picture_and_a_new_mount(demo: Page) -> None:

@@ -1,9 +1,11 @@
 """The Lessons page in Chromium: code, output, drawing and ledger of a run, and its question."""
 
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
+from fresh_process import printed_by
 from lessons_page import Lessons
 from playwright.sync_api import Page, expect
 
@@ -121,3 +123,15 @@ def test_the_view_survives_a_visit(app: Lessons, serve: Any) -> None:
     expect(app.page).to_have_url(re.compile("picture=chelsea"))
     app.page.get_by_role("link", name="Lessons", exact=True).click()
     app.shows(3)
+
+
+def test_copy_gives_a_program_with_what_was_chosen(app: Lessons, tmp_path: Path) -> None:
+    app.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    app.open("?lesson=5&in_place=True")
+
+    app.lesson.get_by_role("button", name="Copy").click()
+    expect(app.lesson.get_by_role("button", name="Copied")).to_be_visible()
+
+    copied = app.page.evaluate("navigator.clipboard.readText()")
+    expect(app.printed).to_have_text(printed_by(copied, tmp_path).rstrip("\n"))
+    assert copied.endswith("\ndouble(in_place=True)\n")

@@ -17,6 +17,7 @@ from interp.__main__ import main
 from interp.geometry import Fit
 from interp.models.catalog import catalog
 from interp.models.loading import LoadedModel
+from interp.render import DEFAULT_COLOURS, DEFAULT_OPACITY, DEFAULT_THRESHOLD
 
 ROOT = Path(__file__).resolve().parents[2]
 DEAD_PROXY = "http://127.0.0.1:9"
@@ -99,7 +100,8 @@ def test_the_numbers_are_those_of_the_api(
         bundled, open_picture(coffee), "hirescam", layers, "cup-espresso:prob", "letterbox"
     )
     with np.load(tmp_path / "coffee.hirescam.npz") as saved:
-        assert sorted(saved) == ["heatmap", "logits", "map"]
+        assert sorted(saved) == ["heatmap", "logits", "manifest", "map"]
+        inside = json.loads(str(saved["manifest"]))
         np.testing.assert_allclose(saved["map"], expected.map, atol=1e-6)
         np.testing.assert_allclose(saved["logits"], expected.logits, atol=1e-5)
         assert saved["heatmap"].shape == (400, 600)
@@ -108,6 +110,11 @@ def test_the_numbers_are_those_of_the_api(
     assert manifest["layers"] == layers
     assert manifest["target"]["text"] == "968-967:prob"
     assert manifest["input"]["fit"] == "letterbox"
+    assert manifest["view"]["colours"] == DEFAULT_COLOURS
+    assert manifest["view"]["opacity"] == DEFAULT_OPACITY
+    assert manifest["view"]["threshold"] == DEFAULT_THRESHOLD
+    assert manifest["view"]["mode"] == "overlay"
+    assert inside == manifest
 
 
 def test_json_prints_the_manifests_and_nothing_else(

@@ -17,9 +17,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
+from interp.drawing import Drawing, draw
 from interp.errors import InterpError
 from interp.export import (
     default_stem,
+    figure_bytes,
+    filmstrip_bytes,
     json_bytes,
     npz_bytes,
     png_bytes,
@@ -27,11 +30,23 @@ from interp.export import (
     save,
     zip_bytes,
 )
-from interp.render import overlay, scale_for
+from interp.geometry import Geometry, Preset, plan
+from interp.render import DEFAULT_OPACITY, DEFAULT_THRESHOLD, figure, overlay, scale_for
 
 RNG = np.random.default_rng(5)
+PRESET = Preset(224, 256, (0.5, 0.5, 0.5), (0.5, 0.5, 0.5), "bicubic")
 PHOTO = Image.fromarray(RNG.integers(0, 256, (40, 60, 3), dtype=np.uint8))
 GRID = np.array([[0.0, 1.5], [-0.5, 0.75]], np.float32)
+VIEW = {
+    "mode": "overlay",
+    "colours": "plasma",
+    "opacity": DEFAULT_OPACITY,
+    "threshold": DEFAULT_THRESHOLD,
+    "low": 0.0,
+    "high": 1.5,
+    "signed": False,
+}
+CHOSEN = Drawing("viridis", 0.85, 0.4, "swipe", 0.25)
 
 
 @dataclass
@@ -48,7 +63,11 @@ class StandIn:
     picture: SimpleNamespace = field(
         default_factory=lambda: SimpleNamespace(image=PHOTO, name="coffee.png", size=PHOTO.size)
     )
-    target: SimpleNamespace = field(default_factory=lambda: SimpleNamespace(slug="espresso-967"))
+    target: SimpleNamespace = field(
+        default_factory=lambda: SimpleNamespace(slug="espresso-967", label="espresso (967)")
+    )
+    weights: str = "imagenet"
+    geometry: Geometry = field(default_factory=lambda: plan(PHOTO.size, PRESET, "crop"))
     details: dict = field(default_factory=lambda: {"version": 1, "label": "tabby − tiger cat"})
 
     def on_picture(self) -> np.ndarray:
@@ -137,8 +156,8 @@ def test_the_png_is_the_overlay_and_carries_the_manifest() -> None:
         drawing = json.loads(picture.text["hookscope-drawing"])
         pixels = np.asarray(picture)
     expected = overlay(PHOTO, attribution.on_picture(), scale_for(GRID, signed=False))
-    assert manifest == attribution.details
-    assert (drawing["low"], drawing["high"], drawing["signed"]) == (0.0, 1.5, False)
+    assert manifest == {**attribution.details, "view": VIEW}
+    assert drawing == VIEW
     np.testing.assert_array_equal(pixels, np.asarray(expected))
 
 
@@ -151,14 +170,17 @@ def test_a_signed_png_says_so() -> None:
 def test_a_long_manifest_can_be_read_back() -> None:
     details = {"events": ["fired × 1"] * 200_000}
     with Image.open(io.BytesIO(png_bytes(StandIn(details=details)))) as picture:
-        assert json.loads(picture.text["hookscope"]) == details
+        manifest = json.loads(picture.text["hookscope"])
+    assert manifest["events"] == details["events"]
 
 
 def test_the_npz_holds_the_raw_numbers() -> None:
     attribution = StandIn()
     with np.load(io.BytesIO(npz_bytes(attribution)), allow_pickle=False) as numbers:
-        assert set(numbers) == {"map", "heatmap", "logits"}
-        assert {numbers[name].dtype for name in numbers} == {np.dtype(np.float32)}
+        assert set(numbers) == {"map", "heatmap", "logits", "manifest"}
+        assert json.loads(str(numbers["manifest"])) == {**attribution.details, "view": VIEW}
+        types = {numbers[name].dtype for name in numbers if name != "manifest"}
+        assert types == {np.dtype(np.float32)}
         np.testing.assert_array_equal(numbers["map"], GRID)
         np.testing.assert_array_equal(numbers["heatmap"], attribution.on_picture())
         np.testing.assert_array_equal(numbers["logits"], attribution.logits)
@@ -167,13 +189,13 @@ def test_the_npz_holds_the_raw_numbers() -> None:
 
 def test_the_json_is_the_manifest() -> None:
     content = json_bytes(StandIn())
-    assert json.loads(content) == {"version": 1, "label": "tabby − tiger cat"}
+    assert json.loads(content) == {"version": 1, "label": "tabby − tiger cat", "view": VIEW}
     assert "−".encode() in content
 
 
 def test_numbers_that_are_not_finite_stay_valid_json() -> None:
     details = {"raw": [math.nan, math.inf, {"low": -math.inf}], "tuple": (1, 2.5)}
-    expected = {"raw": ["NaN", "Infinity", {"low": "-Infinity"}], "tuple": [1, 2.5]}
+    expected = {"raw": ["NaN", "Infinity", {"low": "-Infinity"}], "tuple": [1, 2.5], "view": VIEW}
 
     def refuse(constant: str) -> None:
         raise AssertionError(constant)
@@ -186,9 +208,9 @@ def test_numbers_that_are_not_finite_stay_valid_json() -> None:
 
 def test_a_file_name_that_is_no_text_can_be_exported() -> None:
     attribution = StandIn(details={"name": "\udcff.png"})
-    assert json.loads(json_bytes(attribution)) == attribution.details
+    assert json.loads(json_bytes(attribution))["name"] == "\udcff.png"
     with Image.open(io.BytesIO(png_bytes(attribution))) as picture:
-        assert json.loads(picture.text["hookscope"]) == attribution.details
+        assert json.loads(picture.text["hookscope"])["name"] == "\udcff.png"
 
 
 def test_a_failed_map_exports_the_plain_photograph() -> None:
@@ -197,20 +219,92 @@ def test_a_failed_map_exports_the_plain_photograph() -> None:
         np.testing.assert_array_equal(np.asarray(picture), np.asarray(PHOTO))
 
 
-def test_the_zip_holds_all_three_and_is_deterministic() -> None:
+def manifest_in(name: str, content: bytes) -> dict:
+    """The manifest of a file, whatever its kind."""
+    if name.endswith("json"):
+        return json.loads(content)
+    if name.endswith("npz"):
+        with np.load(io.BytesIO(content), allow_pickle=False) as numbers:
+            return json.loads(str(numbers["manifest"]))
+    with Image.open(io.BytesIO(content)) as picture:
+        return json.loads(picture.text["hookscope"])
+
+
+def test_the_zip_holds_every_file_and_is_deterministic() -> None:
     attribution = StandIn()
     content = zip_bytes(attribution)
     assert content == zip_bytes(StandIn())
     stem = "coffee.efficientnet_lite0.features.8.grad-cam.espresso-967"
+    ends = ["npz", "png", "json", "figure.png"]
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         assert archive.testzip() is None
-        assert archive.namelist() == [f"{stem}.npz", f"{stem}.png", f"{stem}.json"]
+        assert archive.namelist() == [f"{stem}.{end}" for end in ends]
         assert {entry.date_time for entry in archive.infolist()} == {(1980, 1, 1, 0, 0, 0)}
         with zipfile.ZipFile(io.BytesIO(archive.read(f"{stem}.npz"))) as numbers:
             assert {entry.date_time for entry in numbers.infolist()} == {(1980, 1, 1, 0, 0, 0)}
-        assert archive.read(f"{stem}.npz") == npz_bytes(attribution)
-        assert archive.read(f"{stem}.png") == png_bytes(attribution)
-        assert archive.read(f"{stem}.json") == json_bytes(attribution)
+        files = {name: archive.read(name) for name in archive.namelist()}
+    makers = (npz_bytes, png_bytes, json_bytes, figure_bytes)
+    assert list(files.values()) == [make(attribution) for make in makers]
+    for name, data in files.items():
+        assert manifest_in(name, data) == {**attribution.details, "view": VIEW}
+
+
+def test_every_file_is_drawn_as_chosen_and_says_so() -> None:
+    attribution, scale = StandIn(), scale_for(GRID, signed=False)
+    choices = scale, CHOSEN.colours, CHOSEN.opacity, CHOSEN.threshold
+    with zipfile.ZipFile(io.BytesIO(zip_bytes(attribution, CHOSEN, [attribution]))) as archive:
+        files = {name.partition("967.")[2]: archive.read(name) for name in archive.namelist()}
+    assert list(files) == ["npz", "png", "json", "figure.png", "filmstrip.png"]
+    wanted = overlay(PHOTO, attribution.on_picture(), *choices)
+    with Image.open(io.BytesIO(files["png"])) as picture:
+        np.testing.assert_array_equal(np.asarray(picture), np.asarray(wanted))
+    page = figure(PHOTO, attribution.on_picture(), *choices)
+    with Image.open(io.BytesIO(files["figure.png"])) as picture:
+        drawn = np.asarray(picture)[: page.height - 12]
+        np.testing.assert_array_equal(drawn, np.asarray(page)[: page.height - 12])
+    with Image.open(io.BytesIO(filmstrip_bytes([attribution], CHOSEN))) as picture:
+        heat = attribution.geometry.on_picture(GRID)
+        strip = np.asarray(picture)
+        frame = np.asarray(overlay(PHOTO, heat, *choices))
+        top, left = (strip.shape[1] - 60) // 2, (strip.shape[1] - 60) // 2
+        np.testing.assert_array_equal(strip[top : top + 40, left : left + 60], frame)
+    view = {**VIEW, "colours": "viridis", "opacity": 0.85, "threshold": 0.4}
+    for name in ("png", "figure.png"):
+        assert manifest_in(name, files[name])["view"] == view
+    for name in ("npz", "json"):
+        assert manifest_in(name, files[name])["view"] == {**view, "mode": "swipe", "divider": 0.25}
+    strip_of = manifest_in("filmstrip.png", files["filmstrip.png"])
+    assert strip_of == [{**attribution.details, "view": view}]
+
+
+def test_a_view_is_drawn_as_on_the_screen() -> None:
+    attribution = StandIn()
+    photo, heat = np.asarray(PHOTO), np.asarray(draw(attribution, Drawing()))
+    swipe = np.asarray(draw(attribution, Drawing(mode="swipe", divider=0.25)))
+    np.testing.assert_array_equal(swipe[:, :14], photo[:, :14])
+    assert (swipe[:, 14:16] == 255).all()
+    np.testing.assert_array_equal(swipe[:, 16:], heat[:, 16:])
+    beside = np.asarray(draw(attribution, Drawing(mode="side-by-side")))
+    np.testing.assert_array_equal(beside[:, :60], photo)
+    np.testing.assert_array_equal(beside[:, -60:], heat)
+    stacked = np.asarray(draw(attribution, Drawing(mode="side-by-side", stacked=True)))
+    np.testing.assert_array_equal(stacked[:40], photo)
+    np.testing.assert_array_equal(stacked[-40:], heat)
+
+
+@pytest.mark.parametrize(
+    ("choice", "words"),
+    [
+        ({"colours": "jet"}, "unknown colour map 'jet'"),
+        ({"mode": "split"}, "unknown view 'split'"),
+        ({"opacity": 1.5}, r"opacity 1\.5 is out of range"),
+        ({"threshold": math.nan}, "threshold nan is out of range"),
+        ({"divider": -0.1}, r"divider -0\.1 is out of range"),
+    ],
+)
+def test_what_cannot_be_drawn_is_refused(choice: dict, words: str) -> None:
+    with pytest.raises(InterpError, match=words):
+        Drawing(**choice)
 
 
 # On disk
@@ -237,7 +331,7 @@ def test_save_makes_the_stem_safe_and_replaces_older_files(tmp_path: Path) -> No
     save(old, tmp_path, "../a b")
     paths = save(StandIn(details={"run": 2}), str(tmp_path), "../a b")
     assert sorted(listing(tmp_path)) == ["a-b.json", "a-b.npz", "a-b.png"]
-    assert json.loads(paths[2].read_text("utf-8")) == {"run": 2}
+    assert json.loads(paths[2].read_text("utf-8"))["run"] == 2
 
 
 def fail_at(

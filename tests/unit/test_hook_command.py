@@ -92,6 +92,12 @@ def test_it_writes_two_pictures_and_the_numbers(
     for name in names[:2]:
         with Image.open(out / name) as drawn:
             assert drawn.size == (600, 400)
+            manifest = json.loads(drawn.text["hookscope"])
+        side = name.split(".")[-2]
+        assert manifest["side"] == side
+        assert manifest["map"] == report[side]["map"]
+        assert manifest["recipe"] == report["recipe"]
+        assert manifest["view"]["colours"] == "plasma"
 
 
 def test_it_prints_the_script_and_runs_nothing(
@@ -102,7 +108,7 @@ def test_it_prints_the_script_and_runs_nothing(
 
     out = capsys.readouterr().out
     compile(out, "hooks.py", "exec")
-    assert 'PICTURE = "no such.png"' in out
+    assert f'PICTURE = "{Path("no such.png").absolute()}"' in out
     assert "TARGET = 968\n" in out
     assert "(logits[0, target] - logits[0, 967]).backward()" in out
     assert 'MODEL.prepare(open_picture(path), "stretch")' in out

@@ -2,10 +2,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from PIL import Image
 
+from interp.attribution import explain
 from interp.attribution.notes import notes_on
+from interp.geometry import plan
 from interp.models.loading import load_model
-from interp.picture import open_picture
+from interp.picture import Picture, open_picture
 from interp.targets import Target
 
 TABBY = Target(0, categories=("tabby",))
@@ -18,7 +21,17 @@ def picture(chelsea):
 
 def on(bundled, picture, values, signed=False):
     raw = np.array(values, np.float32)
-    return notes_on(raw, bundled, picture, TABBY, signed=signed)
+    geometry = bundled.geometry(picture)
+    return notes_on(raw, bundled, picture, TABBY, signed=signed, geometry=geometry)
+
+
+def of_size(bundled, size, fit):
+    """The notes on a picture of this size, for an input of 224 and a resize to 256."""
+    picture = Picture(Image.new("RGB", size), "", (), "a.png", "PNG", 0, 1)
+    geometry = plan(size, bundled.preset, fit)
+    assert (bundled.preset.crop_size, bundled.preset.resize_size) == (224, 256)
+    raw = np.array([[0.0, 1.0]], np.float32)
+    return notes_on(raw, bundled, picture, TABBY, signed=False, geometry=geometry)
 
 
 @pytest.mark.parametrize(
@@ -72,3 +85,75 @@ def test_an_untrained_model_says_so(picture):
     model = load_model("squeezenet1_1", weights="none", device="cpu")
     (note,) = on(model, picture, [[0.0, 1.0]])
     assert note.startswith("The model is untrained")
+
+
+@pytest.mark.parametrize(
+    ("size", "fit", "words"),
+    [
+        ((40, 30), "crop", "was enlarged 8.5 times"),  # 256 / 30
+        ((30, 40), "crop", "was enlarged 8.5 times"),
+        ((40, 30), "letterbox", "was enlarged 5.6 times"),  # 224 / 40
+        ((40, 30), "stretch", "was resized 5.6 times across and 7.5 times down"),
+        ((30, 30), "stretch", "was enlarged 7.5 times"),
+        ((1, 1), "letterbox", "was enlarged 224.0 times"),
+        ((500, 55), "stretch", "was resized 0.4 times across and 4.1 times down"),
+    ],
+)
+def test_a_small_picture(bundled, size, fit, words):
+    (note,) = of_size(bundled, size, fit)
+    assert note == (
+        f"The picture is {size[0]} × {size[1]} pixels and {words} for the model's 224 × 224 input: "
+        "fine detail in the map is interpolation."
+    )
+
+
+def test_a_thin_picture_in_a_letterbox(bundled):
+    (note,) = of_size(bundled, (1120, 50), "letterbox")
+    assert note == (
+        "The picture is 1120 × 50 pixels and fills 224 × 10 of the model's 224 × 224 input: "
+        "the map tells few places in it apart."
+    )
+
+
+@pytest.mark.parametrize("fit", ["crop", "letterbox", "stretch"])
+def test_small_is_less_than_a_quarter_of_the_input(bundled, fit):
+    assert of_size(bundled, (56, 60), fit) == ()
+    (note,) = of_size(bundled, (55, 60), fit)
+    assert note.startswith("The picture is 55 × 60 pixels")
+
+
+@pytest.mark.parametrize(
+    ("size", "percent"),
+    [
+        # 224 × 224 of 256 × 588 is exactly a third; a row more is less
+        ((256, 588), None),
+        ((588, 256), None),
+        ((256, 589), "33"),
+        ((256, 700), "28"),  # 224 × 224 of 256 × 700
+        ((700, 256), "28"),
+        ((256, 40_000), "0.5"),
+    ],
+)
+def test_a_narrow_crop(bundled, size, percent):
+    expected = (
+        f"The crop shows the model {percent} % of the picture: "
+        'use fit="letterbox" or "stretch" to show it all.'
+    )
+    assert of_size(bundled, size, "crop") == ((expected,) if percent else ())
+
+
+def test_only_a_crop_is_narrow(bundled):
+    assert of_size(bundled, (256, 700), "letterbox") == ()
+    assert of_size(bundled, (256, 700), "stretch") == ()
+
+
+def test_a_small_picture_and_a_narrow_crop(bundled):
+    small, narrow = of_size(bundled, (30, 300), "crop")
+    assert "30 × 300" in small
+    assert "8 % of the picture" in narrow  # 224 × 224 of 256 × 2560
+
+
+def test_a_heatmap_carries_them(bundled):
+    small = Picture(Image.new("RGB", (40, 30), "red"), "", (), "a.png", "PNG", 0, 1)
+    assert any("40 × 30 pixels" in note for note in explain(bundled, small).notes)
+    assert any("5.6 times across" in one for one in explain(bundled, small, fit="stretch").notes)

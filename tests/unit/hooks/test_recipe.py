@@ -258,3 +258,14 @@ def test_what_leaves_the_logits_as_they_are_says_why() -> None:
     assert "nothing changes" in cannot_change_logits(Step("forward", "a", "watch"))
     assert cannot_change_logits(Step("forward", "a", "scale")) == ""
     assert cannot_change_logits(Step("forward_pre", "a", "scale")) == ""
+
+
+def test_letters_of_any_language_come_back_from_any_editor() -> None:
+    recipe = Recipe((Step("forward", "schicht_ä", "patch", {"picture": "猫 ☕.png"}),))
+    text = recipe.to_json()
+
+    edited = json.dumps(json.loads(text), ensure_ascii=False).encode("utf-8-sig").decode("utf-8")
+
+    assert text.isascii()
+    assert edited.startswith("\ufeff")
+    assert Recipe.from_json(edited) == Recipe.from_json(text) == recipe

@@ -258,6 +258,12 @@ def test_files(bundled, coffee):
         assert str(file["target"]) == "espresso (967)"
         assert "feature_vector" not in file
         assert "tokens" not in file
+        manifest = json.loads(str(file["manifest"]))
+    assert manifest["layers"] == ["features.8"]
+    assert manifest["method"] == "channels"
+    assert manifest["map"]["shape"] == [1280, 7, 7]
+    assert manifest["map"]["maximum"] == pytest.approx(float(found.maps.max()))
+    assert manifest["target"]["label"] == "espresso (967)"
     vector = channel_maps(bundled, open_picture(coffee), "avgpool")
     with np.load(io.BytesIO(vector.npz_bytes())) as file:
         assert file["feature_vector"].shape == (1280,)

@@ -1,19 +1,23 @@
 """The file of a vision transformer's attention."""
 
 import io
+import json
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 from torchvision.models import VisionTransformer
 
 from interp import load_model, open_picture
 from interp.errors import LayerError
 from interp.geometry import Preset
 from interp.inspection.attention import Attention, attention
+from interp.inspection.channels import channel_maps
+from interp.models.loading import LoadedModel
 from interp.ui.layers_attention import parse_token
-from interp.ui.layers_files import attention_npz
+from interp.ui.layers_files import attention_npz, montage_png, vector_npz
 
 
 @pytest.fixture(scope="module")
@@ -35,6 +39,27 @@ def test_the_file_holds_every_weight_and_what_they_belong_to(found: Attention) -
     assert int(held["extra_tokens"]) == 1
     assert held["paths"].tolist() == list(found.paths)
     assert str(held["picture"]) == found.frame.picture.sha256
+    manifest = json.loads(str(held["manifest"]))
+    assert manifest["layers"] == list(found.paths)
+    assert manifest["map"]["shape"] == [2, 4, 17, 17]
+    assert manifest["picture"]["sha256"] == found.frame.picture.sha256
+
+
+def test_montage_and_vector_say_how_they_came_about(bundled: LoadedModel, coffee: object) -> None:
+    maps = channel_maps(bundled, open_picture(str(coffee)), "features.8.2")
+    with Image.open(io.BytesIO(montage_png(maps, "mean", 3, True))) as montage:
+        manifest = json.loads(montage.text["hookscope"])
+    assert manifest["layers"] == ["features.8.2"]
+    assert manifest["view"] == {
+        "mode": "montage",
+        "colours": "plasma",
+        "signed": False,
+        "order": "mean",
+        "scale": "shared",
+        "channels": maps.order("mean")[:3].tolist(),
+    }
+    vector = np.load(io.BytesIO(vector_npz(maps)))
+    assert json.loads(str(vector["manifest"])) == maps.manifest()
 
 
 def test_a_patch_is_the_token_of_its_row_and_column(found: Attention) -> None:
