@@ -7,10 +7,10 @@ from torch import Tensor
 def numbers(tensor: Tensor) -> Tensor | None:
     """Every value of a tensor, dense, in float32 or float64, or complex.
 
-    None for a tensor that has no values, which a «meta» tensor is.
+    None for a tensor that has no values, which a «meta» tensor is, or no single shape.
     """
     tensor = tensor.detach()
-    if tensor.is_meta:
+    if tensor.is_meta or tensor.is_nested:
         return None
     if tensor.is_quantized:
         tensor = tensor.dequantize()

@@ -21,6 +21,7 @@ from interp.hooks.passes import Pass
 from interp.hooks.recipe import Step
 from interp.hooks.session import HookSession
 from interp.hooks.undisturbed import undisturbed
+from interp.hooks.values import numbers
 from interp.inspection.gradient_watch import norm_of
 from interp.models.copies import frozen_copy
 from interp.models.layers import LayerInfo, channels_first
@@ -194,5 +195,5 @@ def _norms(tensors: dict[str, Any]) -> dict[str, float]:
     return {
         path: norm_of(tensor)
         for path, tensor in tensors.items()
-        if tensor is not None and not tensor.is_meta
+        if tensor is not None and numbers(tensor) is not None
     }
