@@ -3,6 +3,7 @@
 # make lint     ruff and mypy
 # make bench    the figures, beside those of other packages
 # make zoo      hooks on every module of every classifier; ARGS="resnet18 vit_b_16" for some
+# make hostile  random little nets, hooked, against PyTorch alone; ARGS="3000" for more of them
 # make screenshots   the pictures of the README, taken anew
 # make compat TORCH=2.6.0   the unit tests with that torch and its torchvision, in .compat/2.6.0:
 #                     several gigabytes; ARGS as for make test
@@ -28,7 +29,7 @@ TORCH_PARTS = $(subst ., ,$(TORCH))
 TORCHVISION = 0.$$((15 + $(word 2,$(TORCH_PARTS)))).$(word 3,$(TORCH_PARTS))
 COMPAT = .compat/$(TORCH)
 
-.PHONY: help run test lint bench zoo screenshots compat chromium
+.PHONY: help run test lint bench zoo hostile screenshots compat chromium
 
 help:
 	@sed -n '1,/^$$/s/^# \{0,1\}//p' Makefile
@@ -49,6 +50,9 @@ bench: $(VENV)/.hookscope-dev
 
 zoo: $(VENV)/.hookscope-dev
 	PYTHONPATH=. $(RUN) tests/bench/zoo.py $(ARGS)
+
+hostile: $(VENV)/.hookscope-dev
+	PYTHONPATH=. $(RUN) -m tests.hostile $(ARGS)
 
 screenshots: $(VENV)/.hookscope-dev chromium
 	$(RUN) -m tests.browser.screenshots

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from interp.attribution import Attribution, explain, get_method, list_methods
-from interp.attribution.explanation import layer_calls
+from interp.attribution.layer_calls import layer_calls
 from interp.errors import InterpError
 from interp.export import json_bytes, safe_stem, save
 from interp.models.catalog import DEFAULT_MODEL, ModelSpec, WeightsEntry, catalog

@@ -15,6 +15,7 @@ from torch import Tensor
 from interp.errors import MethodError
 from interp.geometry import Geometry
 from interp.hooks.ledger import HookLedger
+from interp.hooks.surroundings import Surroundings
 from interp.models.layers import LayerInfo
 from interp.models.loading import LoadedModel
 from interp.picture import Picture
@@ -154,6 +155,10 @@ class Attribution:
         From the picture to the map.
     signed : bool
         Whether negative values are evidence against, to be drawn as such.
+    seed : int or None
+        What the random numbers of the network started from; None where it draws none.
+    conditions : Surroundings
+        What of the caller's process was in force.
     """
 
     map: npt.NDArray[np.float32]
@@ -176,6 +181,7 @@ class Attribution:
     fit: str
     signed: bool
     seed: int | None = None
+    conditions: Surroundings | None = None
 
     def __repr__(self) -> str:
         rows, columns = self.map.shape
@@ -233,6 +239,7 @@ class Attribution:
             "notes": list(self.notes),
             "hooks": dict(self.hooks),
             "seed": self.seed,
+            "conditions": self.conditions and self.conditions.as_dict(),
             "seconds": round(self.seconds, 6),
             "versions": {
                 "python": platform.python_version(),

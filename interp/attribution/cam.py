@@ -38,9 +38,15 @@ class GradientCam:
             If the target does not depend on a layer.
         """
         paths = [layer.info.path for layer in request.layers]
-        module = request.model.module
-        light = request.model.allows_light_pass
-        with forward_pass(module, request.tensor, paths, ledger=request.ledger, light=light) as run:
+        model = request.model
+        with forward_pass(
+            model.module,
+            request.tensor,
+            paths,
+            ledger=request.ledger,
+            light=model.allows_light_pass,
+            seed=model.seed,
+        ) as run:
             target = request.target.resolve(run.logits, run.binary)
             layers, features = request.layers, run.feature_maps()
             rows = [self._row(request, layer, features[layer.info.path]) for layer in layers]

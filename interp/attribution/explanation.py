@@ -19,17 +19,17 @@ from interp.attribution.base import (
     Request,
     get_method,
 )
-from interp.attribution.notes import degenerate, notes_on
-from interp.errors import LayerError, MethodError, ModelError, PictureError, TargetError
+from interp.attribution.layer_calls import Layers, layer_calls
+from interp.attribution.notes import degenerate, notes_on, notes_on_run
+from interp.errors import MethodError, ModelError, PictureError, TargetError
 from interp.geometry import FITS, Fit
-from interp.models.layer_names import split_call
-from interp.models.layers import DidNotRun, find_layer, recommended_layer
+from interp.hooks.passes import forward_pass
+from interp.hooks.surroundings import Surroundings
+from interp.models.layers import DidNotRun, recommended_layer
 from interp.models.loading import LoadedModel
-from interp.models.routes import find_for_picture, table_for
+from interp.models.routes import table_for
 from interp.picture import Picture
-from interp.targets import Target, class_names, find_logits, parse_target, probabilities
-
-Layers = str | Iterable[str] | None
+from interp.targets import Target, class_names, parse_target, probabilities
 
 
 def predict(
@@ -47,9 +47,12 @@ def predict(
     if k < 1:
         raise TargetError(f"no predictions were asked for (k is {k}): ask for one or more")
     check_input(model, picture, fit)
-    with torch.inference_mode():
-        logits, binary = find_logits(model.module(model.prepare(picture, fit)))
-    return best_of(logits[0].float(), binary, model.categories, k)
+    tensor, light = model.prepare(picture, fit), model.allows_light_pass
+    # As a hooked pass is run, and not plainly: PyTorch's fused attention would round otherwise.
+    with forward_pass(
+        model.module, tensor, (), gradients=False, light=light, seed=model.seed
+    ) as run:
+        return best_of(run.logits[0].float(), run.binary, model.categories, k)
 
 
 def explain(
@@ -165,38 +168,6 @@ def _outcome(method: Method, request: Request, layers: Layers) -> tuple[Request,
         return request, method.run(request)
 
 
-def layer_calls(
-    model: LoadedModel, layers: Layers, tensor: Tensor | None = None
-) -> tuple[LayerCall, ...]:
-    """The layers that `explain` would take for `layers`.
-
-    With the input `tensor` of a picture also those that run for this picture alone.
-
-    Raises
-    ------
-    LayerError
-        If one of them does not exist or cannot carry a heatmap.
-    """
-    if layers is None:
-        return (LayerCall(recommended_layer(model.layers)),)
-    several = isinstance(layers, Iterable) and not isinstance(layers, str)
-    names: list[Any] = list(layers) if several else [layers]
-    if not names:
-        raise LayerError("no layer was named: name one, or leave it out for the recommended one")
-    return tuple(_layer_call(model, name, tensor) for name in names)
-
-
-def _layer_call(model: LoadedModel, name: Any, tensor: Tensor | None) -> LayerCall:
-    if not isinstance(name, str):
-        raise LayerError(
-            f"a layer is named by its path, such as «layer4.1»: {type(name).__name__} is no name"
-        )
-    path, call = split_call(name, {info.path for info in model.layers})
-    if tensor is None:
-        return LayerCall(find_layer(model.layers, path, call), call)
-    return LayerCall(find_for_picture(model.module, model.layers, tensor, path, call), call)
-
-
 def check_input(model: Any, picture: Any, fit: str) -> None:
     """Refuse what is no loaded model, no picture or no fit.
 
@@ -229,6 +200,7 @@ def attribution_of(
     notes = notes_on(
         values, model, picture, outcome.target, signed=method.signed, geometry=geometry
     )
+    around = Surroundings.now(model.device)
     return Attribution(
         map=values,
         geometry=geometry,
@@ -238,7 +210,7 @@ def attribution_of(
         parameters=dict(request.parameters),
         predictions=tuple(best_of(outcome.logits, outcome.binary, model.categories, 5)),
         logits=logits,
-        notes=notes,
+        notes=(*notes, *notes_on_run(model, around)),
         hooks=request.ledger.summary(),
         ledger=request.ledger,
         seconds=seconds,
@@ -249,6 +221,8 @@ def attribution_of(
         device=str(model.device),
         fit=fit,
         signed=method.signed,
+        seed=model.seed,
+        conditions=around,
     )
 
 

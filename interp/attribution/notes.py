@@ -5,6 +5,7 @@ import numpy.typing as npt
 
 from interp.colours import scale_for
 from interp.geometry import Geometry
+from interp.hooks.surroundings import Surroundings
 from interp.models.loading import LoadedModel
 from interp.picture import Picture
 from interp.targets import Target
@@ -78,6 +79,22 @@ def _small(geometry: Geometry) -> str:
         f"The picture is {width} × {height} pixels and was {times} for the model's {side} input: "
         "fine detail in the map is interpolation."
     )
+
+
+def notes_on_run(model: LoadedModel, around: Surroundings) -> tuple[str, ...]:
+    """Sentences about chance in the network, and about what of the caller's it ran in."""
+    notes = []
+    if model.chance.draws:
+        notes.append(
+            f"This network draws random numbers at every pass: what is shown is of seed "
+            f"{model.seed}, and another seed gives another answer and another map."
+        )
+    if off := model.chance.unsteady:
+        notes.append(
+            f"This network answers differently from pass to pass, by {off:.1g} of its largest "
+            "logit, though the same random seed is set: what is shown cannot be repeated exactly."
+        )
+    return (*notes, *around.notes())
 
 
 def degenerate(raw: npt.NDArray[np.float32], target: Target, *, signed: bool) -> str:

@@ -1,6 +1,7 @@
 """Feature maps by forward hooks and gradients by full backward hooks, from one pass."""
 
 from collections.abc import Iterable, Set
+from typing import Any
 
 from torch import Tensor, nn
 
@@ -133,8 +134,10 @@ def capture(
         raise LayerError("a bare module takes a tensor, not a picture: load it with load_model")
     module = model.module if isinstance(model, LoadedModel) else model
     paths = list(layers)
-    light = isinstance(model, LoadedModel) and model.allows_light_pass
-    with forward_pass(module, tensor, paths, gradients=gradients, light=light) as run:
+    options: dict[str, Any] = {}
+    if isinstance(model, LoadedModel):
+        options = {"light": model.allows_light_pass, "seed": model.seed}
+    with forward_pass(module, tensor, paths, gradients=gradients, **options) as run:
         found = wanted.resolve(run.logits, run.binary)
         grads = run.gradients(found.score(run.logits)) if gradients else {}
         maps, logits, ledger = run.feature_maps(), run.logits.detach(), run.session.ledger

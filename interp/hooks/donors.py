@@ -52,7 +52,10 @@ def donor_values(
     copy = frozen_copy(model.module)
     session = HookSession(model.module, ledger, copy=copy)
     try:
-        with undisturbed(model.device, gradients=True), session.running():
+        with (
+            undisturbed(model.device, gradients=True, seed=model.seed),
+            session.running(),
+        ):
             site = Site(session, step, calls, look)
             site.begin()
             run = Pass(session, (), gradients=True)

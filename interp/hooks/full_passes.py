@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from interp.hooks.ledger import HookLedger
 from interp.hooks.session import HookSession
 from interp.hooks.tape import with_first_tensor
-from interp.hooks.undisturbed import undisturbed
+from interp.hooks.undisturbed import SEED, undisturbed
 from interp.models.copies import frozen_copy
 from interp.targets import find_logits
 
@@ -29,13 +29,22 @@ class FullPasses:
         The layer, and which of its calls.
     ledger : HookLedger
         For the hooks.
+    seed : int, optional
+        As for `undisturbed`: every pass draws the same random numbers.
     """
 
     def __init__(
-        self, module: nn.Module, tensor: Tensor, path: str, call: int, ledger: HookLedger
+        self,
+        module: nn.Module,
+        tensor: Tensor,
+        path: str,
+        call: int,
+        ledger: HookLedger,
+        seed: int | None = SEED,
     ) -> None:
         self._copy = frozen_copy(module)
         self._tensor, self._ledger, self._place = tensor, ledger, (path, call)
+        self._seed = seed
 
     def __call__(self, values: Tensor) -> Tensor:
         with HookSession(self._copy, self._ledger, copy=self._copy) as session:
@@ -47,7 +56,7 @@ class FullPasses:
 
     def _logits(self, put: "_Put", value: Tensor) -> Tensor:
         put.value, put.calls = value, 0
-        with undisturbed(value.device, gradients=False):
+        with undisturbed(value.device, gradients=False, seed=self._seed):
             return find_logits(self._copy(self._tensor.clone()))[0]
 
 

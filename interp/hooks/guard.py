@@ -12,7 +12,8 @@ history before they are used again.
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -24,10 +25,24 @@ from interp.hooks.fence import Fence
 from interp.hooks.memory import Memory, Through
 from interp.hooks.writes import storage_of, tensors_in, twin, writes
 
+P = ParamSpec("P")
+R = TypeVar("R")
+
 _SEVERAL_VIEWS = frozenset(
     "chunk split split_with_sizes tensor_split unbind hsplit vsplit dsplit __iter__".split()  # noqa: SIM905
 )
 _VIEW_PROPERTIES = frozenset("T mT H mH real imag data".split())  # noqa: SIM905
+
+
+def _unwatched(work: Callable[P, R]) -> Callable[P, R]:
+    """What the guard itself does with tensors is nothing to be guarded."""
+
+    @wraps(work)
+    def unwatched(*args: P.args, **kwargs: P.kwargs) -> R:
+        with torch._C.DisableTorchFunction():
+            return work(*args, **kwargs)
+
+    return unwatched
 
 
 class InPlaceGuard(TorchFunctionMode):
@@ -45,7 +60,6 @@ class InPlaceGuard(TorchFunctionMode):
         self._behind: Any = WeakTensorKeyDictionary()
         self._fences: dict[int, Fence] = {}
         self._calls: list[dict[int, int]] = []
-        self._busy = False
 
     @property
     def on(self) -> bool:
@@ -83,6 +97,7 @@ class InPlaceGuard(TorchFunctionMode):
 
     # --- what hooks are given, and what the network goes on with ---
 
+    @_unwatched
     def own(self, tensor: Tensor) -> Tensor:
         """A tensor with the same values for a hook, which no write of the network changes."""
         self.settle(tensor)
@@ -93,10 +108,12 @@ class InPlaceGuard(TorchFunctionMode):
         self._seen[own] = tensor.detach(), tensor._version, own._version
         return own
 
+    @_unwatched
     def changed(self, own: Tensor) -> bool:
         """Whether a hook has written to a tensor that it was given."""
         return own in self._seen and own._version != self._seen[own][2]
 
+    @_unwatched
     def handed_on(self, own: Tensor, tensor: Tensor) -> Tensor:
         """What the network goes on with after a hook was given `own` for `tensor`.
 
@@ -104,6 +121,7 @@ class InPlaceGuard(TorchFunctionMode):
         written there first.
         """
         if self.changed(own):
+            self._meet(tensor)
             tensor.copy_(own)
             memory, *_ = self._seen[own]
             self._seen[own] = memory, memory._version, own._version
@@ -121,6 +139,7 @@ class InPlaceGuard(TorchFunctionMode):
         """
         return self._behind.get(own, own)
 
+    @_unwatched
     def is_written(self, value: Any) -> bool:
         """Whether the network has written to what a tensor in `value`, given to a hook, was of.
 
@@ -138,18 +157,23 @@ class InPlaceGuard(TorchFunctionMode):
     def call(self, given: Any) -> Iterator[None]:
         """A call of a module that is given these values."""
         depth = len(self._calls)
-        for tensor in tensors_in(given):
-            self.settle(tensor)
-        self._calls.append({storage_of(one): one._version for one in tensors_in(given)})
+        self._calls.append(self._versions(tensors_in(given)))
         try:
             yield
         finally:
             del self._calls[depth:]
 
+    @_unwatched
+    def _versions(self, tensors: list[Tensor]) -> dict[int, int]:
+        for tensor in tensors:
+            self.settle(tensor)
+        return {storage_of(tensor): tensor._version for tensor in tensors}
+
     def _was_written_by_call(self, tensor: Tensor) -> bool:
         before = self._calls[-1].get(storage_of(tensor)) if self._calls else None
         return before is not None and before != tensor._version
 
+    @_unwatched
     def through(
         self, paths: tuple[Tensor, ...], memories: tuple[Tensor, ...]
     ) -> tuple[Tensor, ...]:
@@ -162,11 +186,10 @@ class InPlaceGuard(TorchFunctionMode):
         """
         for tensor in memories:
             self.settle(tensor)
-        with self._at_work():
-            made = Through.apply(memories, *paths)
-            for memory, new, path in zip(memories, made, paths, strict=True):
-                if path.requires_grad:
-                    self._join(memory, new)
+        made = Through.apply(memories, *paths)
+        for memory, new, path in zip(memories, made, paths, strict=True):
+            if path.requires_grad:
+                self._join(memory, new)
         return tuple(
             new if path.requires_grad else memory
             for memory, new, path in zip(memories, made, paths, strict=True)
@@ -185,28 +208,20 @@ class InPlaceGuard(TorchFunctionMode):
         else:
             group.add(new)
 
-    def settle(self, tensor: Tensor) -> None:
+    def settle(self, value: Any) -> None:
         """If the memory of a tensor was written to under another name, give it that history."""
-        if self._busy or not self._memories or tensor.is_inference():
-            return
-        memory = self._memories.get(storage_of(tensor))
-        if memory is None:
-            return
-        if memory.version != tensor._version:
-            with self._at_work():
+        if isinstance(value, Tensor):
+            memory = self._memories.get(value.untyped_storage()._cdata)
+            if memory is None:
+                return
+            if memory.version != value._version:
                 memory.settle()
-            memory.version = tensor._version
-        # A view whose base got a history is taken for a leaf until it is asked for its own.
-        _ = tensor.grad_fn
-
-    @contextmanager
-    def _at_work(self) -> Iterator[None]:
-        """What the guard itself does is nothing to be guarded."""
-        busy, self._busy = self._busy, True
-        try:
-            yield
-        finally:
-            self._busy = busy
+                memory.version = value._version
+            # A view whose base got a history is taken for a leaf until it is asked for its own.
+            _ = value.grad_fn
+        elif isinstance(value, list | tuple):
+            for item in value:
+                self.settle(item)
 
     def __torch_function__(
         self,
@@ -217,13 +232,12 @@ class InPlaceGuard(TorchFunctionMode):
     ) -> Any:
         kwargs = kwargs or {}
         name = getattr(func, "__name__", "")
-        if name == "__get__" and func.__self__.__name__ not in _VIEW_PROPERTIES:  # type: ignore[attr-defined]
-            return func(*args, **kwargs)
-        if self._memories:
+        attribute = name == "__get__" and func.__self__.__name__ not in _VIEW_PROPERTIES  # type: ignore[attr-defined]
+        if self._memories and not attribute:
             for value in args:
-                self._settle_all(value)
+                self.settle(value)
             for value in kwargs.values():
-                self._settle_all(value)
+                self.settle(value)
             if writes(name, kwargs):
                 for tensor in tensors_in(kwargs.get("out", args[:1] or list(kwargs.values())[:1])):
                     self._meet(tensor)
@@ -236,24 +250,17 @@ class InPlaceGuard(TorchFunctionMode):
         """Whoever names what is to be written to goes on from there together."""
         memory = self._memories.get(storage_of(target))
         if memory is not None:
-            with self._at_work():
-                for group in memory.groups:
-                    group.meet()
-                memory.settle()
+            for group in memory.groups:
+                group.meet()
+            memory.settle()
             memory.version = target._version
             _ = target.grad_fn
 
-    def _settle_all(self, value: Any) -> None:
-        if isinstance(value, Tensor):
-            self.settle(value)
-        elif isinstance(value, list | tuple):
-            for item in value:
-                self._settle_all(item)
 
-
+@_unwatched
 def _as_saved(tensor: Tensor) -> Tensor:
     """What autograd keeps for backward: values that no later write of the network changes."""
-    return tensor if isinstance(tensor, nn.Parameter) else twin(tensor.detach())
+    return tensor if type(tensor) is nn.Parameter else twin(tensor.detach())
 
 
 def _as_saved_then(tensor: Tensor) -> Tensor:

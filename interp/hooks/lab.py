@@ -190,7 +190,7 @@ class Lab:
                     worker.begin(donors)
                 with (
                     self.session.aside(ledger),
-                    undisturbed(self.model.device, gradients=True),
+                    undisturbed(self.model.device, gradients=True, seed=self.model.seed),
                     self.session.running(),
                 ):
                     yield

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from interp.hooks.ledger import HookLedger, HookRecord, audit
 from interp.hooks.nested import first_tensor
 from interp.hooks.session import HookSession
-from interp.hooks.undisturbed import undisturbed
+from interp.hooks.undisturbed import SEED, undisturbed
 from interp.hooks.values import followed
 from interp.hooks.way_back import layers_in_words, way_back
 from interp.hooks.writes import tensors_in
@@ -216,6 +216,7 @@ def forward_pass(
     gradients: bool = True,
     ledger: HookLedger | None = None,
     light: bool = False,
+    seed: int | None = SEED,
 ) -> Iterator[Pass]:
     """Run a module with hooks on `paths`; they are gone when the block ends, however it ends.
 
@@ -227,6 +228,8 @@ def forward_pass(
     light : bool
         For a frozen module in evaluation mode that `is_simple`. It spares the copy of what carries
         no hook.
+    seed : int, optional
+        As for `undisturbed`.
     """
     paths = list(paths)
     light = light and not audit(module)
@@ -234,7 +237,7 @@ def forward_pass(
     session = HookSession(module, ledger, copy=copy)
     try:
         with (
-            undisturbed(tensor.device, gradients=gradients),
+            undisturbed(tensor.device, gradients=gradients, seed=seed),
             session.running(),
         ):
             run = Pass(session, paths, gradients)

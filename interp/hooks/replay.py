@@ -11,7 +11,7 @@ from interp.errors import HookError
 from interp.hooks.ledger import HookLedger, describe
 from interp.hooks.session import HookSession
 from interp.hooks.tape import GIVEN, RUN, Kept, Tape, bytes_of, with_first_tensor
-from interp.hooks.undisturbed import undisturbed
+from interp.hooks.undisturbed import SEED, undisturbed
 from interp.hooks.writes import twin
 from interp.models.copies import frozen_copy
 from interp.targets import find_logits
@@ -41,6 +41,9 @@ class Replay:
         The layer, and which of its calls.
     ledger : HookLedger, optional
         For the hooks of the recording pass; they are gone when it ends.
+    seed : int, optional
+        As for `undisturbed`. A network that draws random numbers needs full passes: what is not run
+        again draws none, and the rows of a batch draw each their own.
 
     Attributes
     ----------
@@ -68,13 +71,15 @@ class Replay:
         path: str,
         call: int = 0,
         ledger: HookLedger | None = None,
+        seed: int | None = SEED,
     ) -> None:
+        self._seed = seed
         self._copy = frozen_copy(module)
         shown = twin(tensor.detach())
         self._given: Tensor | None = None
         self._copies = False
         with (
-            undisturbed(tensor.device, gradients=False),
+            undisturbed(tensor.device, gradients=False, seed=seed),
             HookSession(module, ledger, copy=self._copy) as session,
         ):
             self.ledger = session.ledger
@@ -116,7 +121,7 @@ class Replay:
         self._given = values.detach()
         self._next = {key: iter(script) for key, script in self._scripts.items()}
         try:
-            with undisturbed(values.device, gradients=False):
+            with undisturbed(values.device, gradients=False, seed=self._seed):
                 return find_logits(self._copy(self._expanded(self._input)))[0]
         finally:
             self._given, self._next = None, {}

@@ -17,9 +17,11 @@ def storage_of(tensor: Tensor) -> int:
     """
     if tensor.layout is torch.sparse_coo:
         tensor = tensor._values()
-    elif tensor.layout is not torch.strided and not tensor.is_mkldnn:
+    elif tensor.is_mkldnn:  # which nothing else can name
+        return id(tensor)
+    elif tensor.layout is not torch.strided and not tensor.is_nested:
         tensor = tensor.values()
-    return id(tensor) if tensor.is_mkldnn else tensor.untyped_storage()._cdata
+    return tensor.untyped_storage()._cdata
 
 
 def writes(name: str, kwargs: dict[str, Any]) -> bool:
@@ -39,13 +41,15 @@ def twin(tensor: Tensor) -> Tensor:
 
     The memory is copied when one of the two is first written to, where PyTorch can do that.
     """
-    with torch.set_grad_enabled(torch.is_grad_enabled() or tensor.requires_grad):
-        if _copies_on_write(tensor):
-            try:
-                return torch._lazy_clone(tensor)
-            except RuntimeError:  # memory that somebody else owns, such as NumPy
-                return with_strides(tensor.clone(), tensor)
-        return with_strides(tensor.clone(), tensor)
+    if tensor.requires_grad and not torch.is_grad_enabled():
+        with torch.enable_grad():
+            return twin(tensor)
+    if _copies_on_write(tensor):
+        try:
+            return torch._lazy_clone(tensor)
+        except RuntimeError:  # memory that somebody else owns, such as NumPy
+            return with_strides(tensor.clone(), tensor)
+    return with_strides(tensor.clone(), tensor)
 
 
 def _copies_on_write(tensor: Tensor) -> bool:

@@ -178,7 +178,7 @@ def attention(model: LoadedModel, picture: Picture, fit: Fit = "crop") -> Attent
     copy = frozen_copy(model.module)
     tensor = model.prepare(picture, fit)
     with (
-        undisturbed(tensor.device, gradients=False),
+        undisturbed(tensor.device, gradients=False, seed=model.seed),
         HookSession(model.module, ledger, copy=copy) as session,
     ):
         for info in blocks:

@@ -10,11 +10,14 @@ import torch
 
 from interp.attribution.base import LayerCall
 from interp.attribution.explanation import check_input
+from interp.attribution.notes import notes_on_run
 from interp.errors import HookError
 from interp.geometry import Fit
 from interp.hooks.lab import Lab
 from interp.hooks.ledger import HookLedger
+from interp.hooks.surroundings import Surroundings
 from interp.inspection.measure import (
+    Measured,
     Question,
     Side,
     cuts,
@@ -141,11 +144,17 @@ def run_experiment(
         question = Question(model, picture, fit, tensor, layer, table)
         steps = [worker.step for worker in lab.workers]
         measured = hooked_parameters(steps), cuts(steps)
-        key = ("before", picture.sha256, picture.frame, fit, wanted, measured)
-        before = lab.keep(key, lambda: without_hooks(question, wanted, steps, ledger))
+        around = Surroundings.now(model.device)
+        key = ("before", picture.sha256, picture.frame, fit, wanted, measured, repr(around))
+
+        def make() -> Measured:
+            return without_hooks(question, wanted, steps, ledger)
+
+        # What other hooks of the caller's did then says nothing of those that are on now.
+        before = make() if around.global_hooks else lab.keep(key, make)
         with lab.running(ledger, fit, before.target):
             after = measure(question, lab.session, before.target, steps, lab)
-        notes = remarks(lab.workers, before, after)
+        notes = (*notes_on_run(model, around), *remarks(lab.workers, before, after))
     return Experiment(
         before=before.side,
         after=after.side,

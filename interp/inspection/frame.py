@@ -9,10 +9,12 @@ from torch import Tensor
 
 from interp.attribution.base import Attribution
 from interp.attribution.explanation import best_of
+from interp.attribution.notes import notes_on_run
 from interp.errors import LayerError
 from interp.geometry import Fit
 from interp.hooks.ledger import HookLedger
 from interp.hooks.session import no_such_layer
+from interp.hooks.surroundings import Surroundings
 from interp.hooks.values import numbers, unusual
 from interp.models.layers import LayerInfo, did_not_run
 from interp.models.loading import LoadedModel
@@ -83,6 +85,7 @@ def frame_of(
     notes = list(picture.notes)
     if not model.trained:
         notes.append("The model is untrained: its weights are random, and so is what it sees.")
+    around = Surroundings.now(model.device)
     return Attribution(
         map=read_only(torch.full((1, 1), torch.nan)),
         geometry=model.geometry(picture, fit),
@@ -92,7 +95,7 @@ def frame_of(
         parameters={},
         predictions=tuple(best_of(row, target.binary, model.categories, 5)),
         logits=read_only(row),
-        notes=tuple(notes),
+        notes=(*notes, *notes_on_run(model, around)),
         hooks=ledger.summary(),
         ledger=ledger,
         seconds=seconds,
@@ -103,6 +106,8 @@ def frame_of(
         device=str(model.device),
         fit=fit,
         signed=False,
+        seed=model.seed,
+        conditions=around,
     )
 
 

@@ -79,7 +79,10 @@ def without_hooks(
     module = question.model.module
     session = HookSession(module, ledger, copy=frozen_copy(module))
     try:
-        with undisturbed(question.model.device, gradients=True), session.running():
+        with (
+            undisturbed(question.model.device, gradients=True, seed=question.model.seed),
+            session.running(),
+        ):
             return measure(question, session, wanted, steps, None)
     finally:
         session.close()

@@ -93,7 +93,7 @@ def operations(
     ledger, tensor = HookLedger(), model.prepare(picture, fit)
     info = find_call(model, path, call, tensor)
     copy = frozen_copy(model.module)
-    with undisturbed(tensor.device, gradients=True):
+    with undisturbed(tensor.device, gradients=True, seed=model.seed):
         args, kwargs = _given(model.module, copy, tensor, path, call, ledger)
         nodes, note = _graph(copy.get_submodule(path), args, kwargs)
     return Operations(nodes, path, call, info.kind, note, ledger)

@@ -43,7 +43,7 @@ def watch_all(
     """
     looks, table = [], model.layers
     with (
-        undisturbed(tensors[0].device, gradients=False),
+        undisturbed(tensors[0].device, gradients=False, seed=model.seed),
         HookSession(model.module, ledger, copy=frozen_copy(model.module)) as session,
     ):
         shown = _Shown()

@@ -8,15 +8,17 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from interp.attribution.explanation import check_input
+from interp.attribution.notes import notes_on_run
 from interp.errors import HookError, LayerError
 from interp.geometry import Fit, Geometry
 from interp.hooks.capture import Capture, capture
 from interp.hooks.full_passes import FullPasses
 from interp.hooks.ledger import HookLedger
 from interp.hooks.replay import Replay, ReplayError
+from interp.hooks.surroundings import Surroundings
 from interp.inspection.contribution import split_places
 from interp.inspection.frame import find_call, read_only
 from interp.inspection.ranks import rank_correlation
@@ -150,7 +152,8 @@ def _reports(
     axis = 1 if info.layout == "nchw" else value.dim() - 1
     silence = _silence(value, axis, to)
     predicted, unreached = _predicted(taken, info.path, call, axis, silence)
-    run, rows, notes = _way_to_run(model.module, tensor, info.path, call, taken.ledger)
+    run, rows, notes = _way_to_run(model, tensor, info.path, call, taken.ledger)
+    around = notes_on_run(model, Surroundings.now(model.device))
     report = Sweep(
         path=info.path,
         call=call,
@@ -164,7 +167,7 @@ def _reports(
         rank_correlation=None,
         maps=read_only(split_places(value, info)[0]),
         geometry=model.geometry(picture, fit),
-        notes=(*picture.notes, *notes, *unreached),
+        notes=(*picture.notes, *around, *notes, *unreached),
         ledger=taken.ledger,
         seconds=time.perf_counter() - began,
     )
@@ -221,12 +224,26 @@ def _rows(value: Tensor, silence: Tensor, channels: Tensor, axis: int) -> Tensor
 
 
 def _way_to_run(
-    module: nn.Module, tensor: Tensor, path: str, call: int, ledger: HookLedger
+    model: LoadedModel, tensor: Tensor, path: str, call: int, ledger: HookLedger
 ) -> tuple[Callable[[Tensor], Tensor], int, tuple[str, ...]]:
     """What gives logits for rows of values, how many channels at once, and a note."""
+    given = model.module, tensor, path, call, ledger, model.seed
+    if model.chance.draws:
+        why = "so that all draw the same random numbers"
+        return FullPasses(*given), FULL_PASSES, (f"Every channel took a full pass: {why}.",)
     try:
-        replay = Replay(module, tensor, path, call, ledger)
+        replay = Replay(*given)
     except ReplayError as error:
         why = f"Every channel took a full pass: {error}."
-        return FullPasses(module, tensor, path, call, ledger), FULL_PASSES, (why,)
+        return FullPasses(*given), FULL_PASSES, (why,)
+    if model.couples_batch:
+        why = (
+            "Every channel was run on its own: in this network the pictures of a batch change each "
+            "other's answers, or it takes one picture at a time."
+        )
+        return _one_by_one(replay), FULL_PASSES, (why,)
     return replay, max(1, min(MOST_ROWS, BATCH_BYTES // replay.widest) - 1), ()
+
+
+def _one_by_one(run: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
+    return lambda values: torch.cat([run(row) for row in values.split(1)])

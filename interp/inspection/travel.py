@@ -150,7 +150,7 @@ def travel(
     parameters = [p.requires_grad_() for p in copy.parameters() if followed(p)]
     table = table_for(model.module, model.layers, picture_tensor)
     with (
-        undisturbed(picture_tensor.device, gradients=True),
+        undisturbed(picture_tensor.device, gradients=True, seed=model.seed),
         HookSession(model.module, ledger, copy=copy) as session,
     ):
         start = picture_tensor.detach().clone().requires_grad_()

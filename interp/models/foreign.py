@@ -1,10 +1,10 @@
 """A caller's own module as a net to explain, without changing it."""
 
-import torch
 from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
 
 from interp.errors import ModelError
+from interp.hooks.undisturbed import undisturbed
 from interp.models.copies import own_state, private_copy
 
 
@@ -46,7 +46,7 @@ def count_outputs(module: nn.Module, example: Tensor) -> int:
     kind = type(module).__name__
     size = "×".join(map(str, example.shape))
     try:
-        with torch.no_grad(), torch.random.fork_rng(devices=[]):
+        with undisturbed(example.device, gradients=False):
             output = own_state(private_copy(module))(example)
     except Exception as error:  # whatever the caller's code raises
         reason = " ".join(str(error).split())[:160]

@@ -2,16 +2,14 @@
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from interp.errors import ModelError, WeightsError
-from interp.geometry import Fit, Geometry, Preset, plan, prepare
+from interp.geometry import Preset
 from interp.models.catalog import (
     DEFAULT_MODEL,
     ModelSpec,
@@ -19,18 +17,15 @@ from interp.models.catalog import (
     build,
     get_spec,
 )
-from interp.models.copies import is_simple
 from interp.models.device import choose_device
 from interp.models.efficientnet_lite import load_bundled_state
 from interp.models.fitting import fill, nearest, without_auxiliary
 from interp.models.foreign import count_outputs, frozen_alias
-from interp.models.inputs import InputInfo, input_table
-from interp.models.layer_names import first_names
-from interp.models.layers import LayerInfo, layer_table
+from interp.models.loaded import LoadedModel, Source, example_of
 from interp.models.weights import availability, fetch, read_state
-from interp.picture import Picture
 
-Source = Literal["bundled", "on disk", "downloaded", "file", "untrained", "module"]
+__all__ = ["LoadedModel", "load_model"]
+
 Progress = Callable[[int, int], None]
 
 _IMAGENET = Preset(
@@ -41,64 +36,6 @@ _IMAGENET = Preset(
     interpolation="bilinear",
 )
 _SUFFIXES = (".pth", ".pt", ".safetensors")
-
-
-@dataclass(frozen=True, eq=False)
-class LoadedModel:
-    """A classifier in evaluation mode, frozen and free of hooks.
-
-    Attributes
-    ----------
-    module : the net; runs go to private copies of it.
-    spec : the model of the catalogue, or one made up for the caller's module.
-    weights : "BUNDLED", the entry's name, "none", "file:NAME" or "module".
-    source : where the weights came from.
-    categories : name of each output, in order.
-    device : where the net is.
-    preset : the preprocessing it wants.
-    file : the whole path of weights from a file.
-    """
-
-    module: nn.Module
-    spec: ModelSpec
-    weights: str
-    source: Source
-    categories: tuple[str, ...]
-    device: torch.device
-    preset: Preset
-    file: Path | None = None
-
-    @property
-    def trained(self) -> bool:
-        """False where the weights are random, as the caller asked."""
-        return self.source != "untrained"
-
-    @cached_property
-    def layers(self) -> tuple[LayerInfo, ...]:
-        """The layer table, from one dry run when it is first asked for."""
-        return layer_table(self.module, _example(self.module, self.preset, self.device))
-
-    @cached_property
-    def inputs(self) -> dict[str, tuple[InputInfo, ...]]:
-        """What each module that runs is called with, from one dry run when it is first asked."""
-        table = input_table(self.module, _example(self.module, self.preset, self.device))
-        first = first_names(self.module)
-        return {path: table[name] for path, name in first.items() if name in table}
-
-    @cached_property
-    def allows_light_pass(self) -> bool:
-        """Whether a pass may be `light` (see `forward_pass`)."""
-        return is_simple(self.module)
-
-    def prepare(self, picture: Picture, fit: Fit = "crop") -> Tensor:
-        """The model's input: (1, 3, h, w), normalised, on the net's device and of its type."""
-        with torch.inference_mode(False):
-            pixels = prepare(picture.image, self.preset, fit)
-            return pixels.to(self.device, _dtype(self.module))
-
-    def geometry(self, picture: Picture, fit: Fit = "crop") -> Geometry:
-        """What `prepare` does to that picture, and the way back."""
-        return plan(picture.size, self.preset, fit)
 
 
 def load_model(
@@ -251,7 +188,7 @@ def _from_module(
     module: nn.Module, names: tuple[str, ...] | None, preset: Preset, device: torch.device
 ) -> LoadedModel:
     copy = frozen_alias(module).eval().to(device)
-    classes = count_outputs(copy, _example(copy, preset, device))
+    classes = count_outputs(copy, example_of(copy, preset, device))
     kind = type(module).__name__
     if names is None:
         names = _numbered(classes)
@@ -270,15 +207,6 @@ def _from_module(
     )
     spec = ModelSpec(kind, kind, "module", (entry,))
     return LoadedModel(copy, spec, "module", "module", names, device, preset)
-
-
-def _example(module: nn.Module, preset: Preset, device: torch.device) -> Tensor:
-    side = preset.crop_size
-    return torch.zeros(1, 3, side, side, device=device, dtype=_dtype(module))
-
-
-def _dtype(module: nn.Module) -> torch.dtype:
-    return next((p.dtype for p in module.parameters() if p.is_floating_point()), torch.float32)
 
 
 def _numbered(classes: int) -> tuple[str, ...]:

@@ -17,7 +17,9 @@ import statistics
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
+from types import MethodType
 
 import bench_inspection
 import torch
@@ -27,6 +29,7 @@ from pytorch_grad_cam import GradCAM as GradCamPackage
 from pytorch_grad_cam.utils.model_targets import ClassifierOutputTarget
 from torch import Tensor, nn
 from torchcam.methods import GradCAM as TorchCam
+from torchvision.models.resnet import Bottleneck
 
 import interp
 from interp.attribution.base import LayerCall, Request, get_method
@@ -44,6 +47,14 @@ MEMORY_BOUND_MB = 30.0
 Contender = Callable[[], object]
 
 
+@dataclass(frozen=True)
+class Beside:
+    """A bound as a ratio to another contender of the same rounds."""
+
+    name: str
+    factor: float
+
+
 def main() -> int:
     """Print the rows; 1 where a number misses its bound."""
     torch.set_num_threads(2)
@@ -56,8 +67,16 @@ def main() -> int:
     print(__doc__.split("\n\n", 1)[1])
     missed = (
         _row("Grad-CAM, default layer", 1.10, *_default_layer(model, picture, shown, theirs)),
-        _row("Grad-CAM, 16 blocks", 2.6, *_all_blocks(model, picture, shown, theirs)),
-        _row("every module hooked both ways", 1.8, *_every_module(model, shown)),
+        _row(
+            "Grad-CAM, 16 blocks",
+            Beside("torchcam, one pass", 1.05),
+            *_all_blocks(model, picture, shown, theirs),
+        ),
+        _row(
+            "every module hooked both ways",
+            Beside("PyTorch's own hooks", 1.2),
+            *_every_module(model, shown),
+        ),
         _row("statistics of every layer", 1.8, *_statistics(model, picture, shown)),
         bench_inspection.channel_sweep(picture),
         _memory(model, picture),
@@ -119,7 +138,37 @@ def _every_module(
                 session.full_backward(path, _backward_mean)
             return _input_gradient(session.module, shown)
 
-    return plain, {"interp.HookSession": hooked}
+    twin = _out_of_place(model.module)
+
+    def own() -> Tensor:
+        handles = []
+        for part in twin.modules():
+            handles.append(part.register_forward_hook(_forward_mean))
+            handles.append(part.register_full_backward_hook(_backward_mean))
+        try:
+            return _input_gradient(twin, shown)
+        finally:
+            for handle in handles:
+                handle.remove()
+
+    return plain, {"interp.HookSession": hooked, "PyTorch's own hooks": own}
+
+
+def _out_of_place(module: nn.Module) -> nn.Module:
+    """The same ResNet without in-place operations, before which PyTorch's own hooks raise."""
+
+    def block(self: Bottleneck, x: Tensor) -> Tensor:
+        out = self.relu(self.bn1(self.conv1(x)))
+        out = self.bn3(self.conv3(self.relu(self.bn2(self.conv2(out)))))
+        return self.relu(out + (x if self.downsample is None else self.downsample(x)))
+
+    twin = copy.deepcopy(module)
+    for part in twin.modules():
+        if isinstance(part, nn.ReLU):
+            part.inplace = False
+        elif isinstance(part, Bottleneck):
+            part.forward = MethodType(block, part)
+    return twin
 
 
 def _statistics(
@@ -162,7 +211,9 @@ def _backward_mean(module: nn.Module, grad_input: object, grad_output: tuple[Ten
     grad_output[0].mean()
 
 
-def _row(what: str, bound: float, base: Contender, contenders: dict[str, Contender]) -> bool:
+def _row(
+    what: str, limit: float | Beside, base: Contender, contenders: dict[str, Contender]
+) -> bool:
     """Measure, print, and say whether the first contender misses the bound."""
     names = ["plain", *contenders]
     runs = {"plain": base, **contenders}
@@ -179,6 +230,7 @@ def _row(what: str, bound: float, base: Contender, contenders: dict[str, Contend
         for name in names
     }
     ours = names[1]
+    bound = limit if isinstance(limit, float) else limit.factor * ratios[limit.name]
     missed = ratios[ours] > bound
     print(f"{what}: {'MISSED' if missed else 'reached'} ({ratios[ours]:.2f}, bound {bound:.2f})")
     for name in names:

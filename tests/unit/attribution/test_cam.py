@@ -10,7 +10,7 @@ from torch import nn
 
 from interp.attribution.base import LayerCall, Request, get_method
 from interp.attribution.cam import grad_cam, hirescam
-from interp.attribution.explanation import layer_calls
+from interp.attribution.layer_calls import layer_calls
 from interp.errors import LayerError
 from interp.geometry import Preset
 from interp.hooks.capture import capture

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 import interp
 from interp.errors import HookError, LayerError, PictureError, TargetError
@@ -19,7 +20,7 @@ from interp.inspection.sweep import Sweep, sweep
 from interp.picture import Picture, open_picture
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from interp import LoadedModel
 
@@ -265,6 +266,66 @@ def test_full_passes_give_the_drops_of_replays(
     reports.close()
     count = len(found.measured)
     np.testing.assert_allclose(found.measured, expected.measured[:count], atol=2e-5)
+
+
+# --- networks whose pictures of a batch change each other's answers ---
+
+
+class Coupled(nn.Module):
+    """Something that couples a batch, then a layer, then the scores."""
+
+    def __init__(self, what: Callable[[Tensor], Tensor]) -> None:
+        super().__init__()
+        torch.manual_seed(4)
+        self.maps = nn.Conv2d(3, 6, 8, 8)
+        self.what = what
+        self.head = nn.Linear(6, 3)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.head(self.what(self.maps(x)).relu().mean((2, 3)))
+
+
+COUPLING: dict[str, tuple[Callable[[], Callable[[Tensor], Tensor]], str]] = {
+    "batch statistics": (lambda: nn.BatchNorm2d(6, track_running_stats=False), "run on its own"),
+    "largest": (lambda: lambda x: x / x.abs().max(), "run on its own"),
+    "mean": (lambda: lambda x: x - 0.5 * x.mean(0), "run on its own"),
+    "softmax": (lambda: lambda x: x.softmax(0) + x, "took a full pass"),
+    "one picture only": (lambda: lambda x: x.reshape(1, 6, 28, 28), "took a full pass"),
+    "dropout": (lambda: lambda x: F.dropout(x, 0.5), "took a full pass"),
+}
+
+
+@pytest.mark.parametrize("name", COUPLING)
+def test_drops_where_a_batch_is_coupled_are_those_of_one_at_a_time(
+    espresso: Picture, name: str
+) -> None:
+    what, words = COUPLING[name]
+    model = interp.load_model(module=Coupled(what()), device="cpu")
+    found = _last(sweep(model, espresso, "maps", target=1))
+    tensor = model.prepare(espresso)
+
+    def score(channel: int | None) -> float:
+        def silence(module: nn.Module, args: Any, output: Tensor) -> Tensor:
+            output = output.clone()
+            output[:, [] if channel is None else [channel]] = 0
+            return output
+
+        net = copy.deepcopy(model.module)
+        net.get_submodule("maps").register_forward_hook(silence)
+        torch.manual_seed(0)
+        with torch.no_grad():
+            return float(net(tensor)[0, 1])
+
+    before = score(None)
+    np.testing.assert_allclose(found.before, before, atol=1e-6)
+    alone = [before - score(channel) for channel in range(6)]
+    np.testing.assert_allclose(found.measured, alone, atol=1e-6)
+    assert any(words in note for note in found.notes)
+
+
+def test_a_network_that_couples_nothing_is_run_in_batches(espresso: Picture) -> None:
+    model = interp.load_model(module=Coupled(nn.InstanceNorm2d(6)), device="cpu")
+    assert _last(sweep(model, espresso, "maps")).notes == ()
 
 
 # --- what is refused ---

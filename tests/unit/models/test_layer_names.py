@@ -7,7 +7,7 @@ from torch import nn
 
 from interp import cli
 from interp.attribution import explain
-from interp.attribution.explanation import layer_calls
+from interp.attribution.layer_calls import layer_calls
 from interp.errors import LayerError
 from interp.geometry import Preset
 from interp.hooks.capture import capture
