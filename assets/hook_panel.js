@@ -3,7 +3,7 @@
 const TABS = ["timeline", "table", "events", "foreign"];
 const FOREIGN =
   "A foreign hook is one that the ledger of this run did not register: other code put it on the " +
-  "model. The copies that this program hooks do not carry it, unless it makes a weight of the layer.";
+  "model. It is part of the network, so that it runs on the copies that this program hooks.";
 
 function matcher(text, kinds) {
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);

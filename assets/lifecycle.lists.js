@@ -3,8 +3,8 @@
 const LISTS = ["events", "records", "foreign"];
 const FOREIGN =
   "A foreign hook is one that no ledger of this program registered: other code put it on the model. " +
-  "The copies that this program hooks do not carry it, unless it makes a weight of the layer, and " +
-  "it is left where it is: take it off where it was put on.";
+  "It is part of the network, so that it runs on the copies that this program hooks, and it is left " +
+  "where it is: take it off where it was put on.";
 
 const BY = { user: "you", engine: "the program", lesson: "a lesson" };
 

@@ -2,6 +2,7 @@
 
 import time
 from collections import deque
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Literal
@@ -54,14 +55,17 @@ def audit(module: nn.Module) -> list[FoundHook]:
     list of FoundHook
         In the order of `named_modules`; empty where no hook stands.
     """
-    found = []
+    return [found for found, _ in hooks_on(module)]
+
+
+def hooks_on(module: nn.Module) -> Iterator[tuple[FoundHook, Any]]:
+    """As `audit`, with each hook itself."""
     for path, part in module.named_modules():
         for attribute, kind in _AUDITED.items():
             hooks: dict[int, Any] = vars(part).get(attribute) or {}
             for key, callback in hooks.items():
                 name = getattr(callback, "__qualname__", type(callback).__qualname__)
-                found.append(FoundHook(path, type(part).__name__, kind, key, name))
-    return found
+                yield FoundHook(path, type(part).__name__, kind, key, name), callback
 
 
 @dataclass

@@ -9,12 +9,14 @@ from torch import Tensor, nn
 
 from interp.hooks.ledger import HookLedger, HookRecord, audit
 from interp.hooks.nested import first_tensor
+from interp.hooks.quantized import check_gradient
 from interp.hooks.session import HookSession
 from interp.hooks.undisturbed import SEED, undisturbed
 from interp.hooks.values import followed
 from interp.hooks.way_back import layers_in_words, way_back
 from interp.hooks.writes import tensors_in
-from interp.models.copies import frozen_copy, path_copy
+from interp.models.copies import frozen_copy
+from interp.models.light import path_copy
 from interp.targets import find_logits
 
 Call = tuple[str, int]
@@ -101,7 +103,11 @@ class Pass:
         ------
         NoWayBack
             If an operation of the network raises in backward.
+        LayerError
+            If a quantized part of the network stands between.
         """
+        if self._follow:
+            check_gradient(self.session.module, score)
         self._gradients.clear()
         if score.requires_grad:
             self._backward(score, also)

@@ -1,21 +1,24 @@
 """The one place that registers hooks."""
 
-import difflib
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Self
 
-import torch
 from torch import Tensor, nn
 
-from interp.errors import HookError, LayerError
+from interp.errors import HookError
 from interp.hooks.callback import Callback, shape_of
+from interp.hooks.found import find, no_such_layer, why_it_cannot_fire
 from interp.hooks.guard import InPlaceGuard
 from interp.hooks.handle import HookHandle
-from interp.hooks.ledger import HookLedger, Kind, audit
-from interp.models.copies import own_state, private_copy
+from interp.hooks.ledger import HookLedger, Kind, hooks_on
+from interp.hooks.legacy import make_room
+from interp.hooks.shared import SharedParameters
+from interp.models.copies import own_copy
+
+__all__ = ["HookSession", "no_such_layer"]
 
 # PyTorch warns of a case that is meant here, a graph that starts at the hooked layer itself, and of
 # one that the ledger tells of, a module that returns no tensor.
@@ -26,10 +29,11 @@ for _message in ("Full backward hook is firing when gradients", "For backward ho
 class HookSession:
     """Hooks on a private copy of a module, every one in the ledger, all removed at the end.
 
-    The copy shares the module's parameters and nothing else: hooks of two sessions never meet, the
-    module itself never carries one, and statistics that a run updates stay in the copy. While the
-    session is entered, in-place operations of the network leave what hooks saw untouched (see
-    `guard`).
+    The copy shares the module's parameters that need a gradient and nothing else: hooks of two
+    sessions never meet, the module itself never carries one, and what a run writes stays in the
+    copy. Hooks that the module came with are part of the network: they run on the copy, and the
+    ledger lists them as foreign. While the session is entered, in-place operations of the network
+    leave what hooks saw untouched (see `guard`).
 
     Parameters
     ----------
@@ -61,8 +65,11 @@ class HookSession:
         copy: nn.Module | None = None,
     ) -> None:
         self.ledger = HookLedger() if ledger is None else ledger
-        self.ledger.foreign += tuple(h for h in audit(module) if h not in self.ledger.foreign)
-        self.module = own_state(private_copy(module)) if copy is None else copy
+        known = self.ledger.foreign
+        own = (found for found, hook in hooks_on(module) if not isinstance(hook, Callback))
+        self.ledger.foreign += tuple(found for found in own if found not in known)
+        self.module = own_copy(module) if copy is None else copy
+        self._shared = SharedParameters(self.module) if copy is None else None
         self._handles: list[HookHandle] = []
         self._guard = InPlaceGuard()
         self._guard.fence(self.module, own_input=True)
@@ -128,6 +135,8 @@ class HookSession:
             handle.settle()
         self._handles.clear()
         self._guard.open()
+        if self._shared is not None:
+            self._shared.remove()
 
     def forward_pre(
         self, path: str, fn: Callable[..., Any], *, with_kwargs: bool = False, **options: Any
@@ -192,7 +201,7 @@ class HookSession:
                 f"a tensor hook needs a tensor that requires a gradient, and this one of shape "
                 f"{shape_of(tensor)} does not: call requires_grad_() on it first"
             )
-        class_name = type(self._find(path)).__name__ if path else "Tensor"
+        class_name = type(find(self.module, path)).__name__ if path else "Tensor"
         record = self.ledger.register("tensor", path, class_name, purpose, origin)
         callback = Callback(fn, record, self.ledger, self._guard)
         return self._keep(
@@ -212,7 +221,7 @@ class HookSession:
         options: dict[str, Any],
     ) -> HookHandle:
         self._check_open()
-        module = self._find(path)
+        module = find(self.module, path)
         purpose, origin = options.pop("purpose", ""), options.pop("origin", "user")
         record = self.ledger.register(kind, path, type(module).__name__, purpose, origin)
         keeps = options.pop("keeps", "all")
@@ -221,8 +230,10 @@ class HookSession:
         )
         if kind in ("forward_pre", "forward"):
             options["with_kwargs"] = True
+        if kind == "full_backward":
+            make_room(module)
         raw = getattr(module, f"register_{kind}_hook")(callback, **options)
-        if reason := self._cannot_fire(path, module):
+        if reason := why_it_cannot_fire(self.module, path, module):
             record.status = f"cannot fire: {reason}"
         elif keeps != "nothing":
             self._guard.fence(module)
@@ -235,33 +246,3 @@ class HookSession:
     def _check_open(self) -> None:
         if self.closed:
             raise HookError("this hook session is closed: open a new one with HookSession(module)")
-
-    def _find(self, path: str) -> nn.Module:
-        try:
-            module = self.module.get_submodule(path)
-        except AttributeError:
-            paths = [name for name, _ in self.module.named_modules(remove_duplicate=False)]
-            raise no_such_layer(path, paths) from None
-        if isinstance(module, torch.jit.ScriptModule):
-            raise HookError(
-                f"layer «{path}» is TorchScript, which takes no hooks: use the module that it was "
-                "scripted from"
-            )
-        return module
-
-    def _cannot_fire(self, path: str, module: nn.Module) -> str:
-        if type(module).forward is nn.Module.forward and "forward" not in vars(module):
-            return f"a {type(module).__name__} is never called itself, only what it holds"
-        parent, _, name = path.rpartition(".")
-        if name == "out_proj" and isinstance(self._find(parent), nn.MultiheadAttention):
-            return "MultiheadAttention uses this layer's weights and never calls it"
-        return ""
-
-
-def no_such_layer(path: str, known: Any) -> LayerError:
-    """The error for a path that is no module's, with the nearest that are."""
-    close = difflib.get_close_matches(path, [name for name in known if name], n=3, cutoff=0.3)
-    if close:
-        return LayerError(f"no layer «{path}» in this model: did you mean {' or '.join(close)}?")
-    tops = ", ".join(dict.fromkeys(name.partition(".")[0] for name in known if name))
-    return LayerError(f"no layer «{path}» in this model: its parts are {tops or 'none'}")

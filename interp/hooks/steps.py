@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from interp.errors import HookError, LayerError
+from interp.hooks.found import no_such_layer
 from interp.hooks.interventions import ACTIONS, parse_channels
 from interp.hooks.ledger import KINDS, Kind
-from interp.hooks.session import no_such_layer
 from interp.models.layers import LayerInfo, Layout
 from interp.models.loading import LoadedModel
 

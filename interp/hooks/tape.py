@@ -9,9 +9,10 @@ from torch import Tensor, nn
 from torch.utils._pytree import tree_flatten, tree_unflatten
 
 from interp.errors import LayerError
+from interp.hooks.found import no_such_layer
 from interp.hooks.ledger import HookRecord
 from interp.hooks.nested import first_tensor
-from interp.hooks.session import HookSession, no_such_layer
+from interp.hooks.session import HookSession
 from interp.hooks.writes import tensors_in
 
 RUN, GIVEN = "run", "given"

@@ -67,7 +67,8 @@ def with_strides(tensor: Tensor, like: Tensor) -> Tensor:
     A plain clone may give a dimension of size one another stride, and a convolution then takes
     another kernel, which shows in the last bits of the logits.
     """
-    if tensor.layout is not torch.strided or tensor.stride() == like.stride():
+    is_plain = tensor.layout is torch.strided and not tensor.is_quantized
+    if not is_plain or tensor.stride() == like.stride():
         return tensor
     same = torch.empty_strided(like.size(), like.stride(), dtype=tensor.dtype, device=tensor.device)
     return same.copy_(tensor)

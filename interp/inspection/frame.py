@@ -12,8 +12,8 @@ from interp.attribution.explanation import best_of
 from interp.attribution.notes import notes_on_run
 from interp.errors import LayerError
 from interp.geometry import Fit
+from interp.hooks.found import no_such_layer
 from interp.hooks.ledger import HookLedger
-from interp.hooks.session import no_such_layer
 from interp.hooks.surroundings import Surroundings
 from interp.hooks.values import numbers, unusual
 from interp.models.layers import LayerInfo, did_not_run

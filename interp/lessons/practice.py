@@ -37,7 +37,7 @@ def state(ledger: HookLedger) -> dict[str, Any]:
 
     handle.remove()
     left = {"net": len(audit(net)), "deepcopy": len(audit(twin))}
-    with HookSession(twin, ledger) as session:  # on a copy without hooks
+    with HookSession(twin, ledger) as session:  # its copy is the same network
         fires["session"] = fires_of(session.module)
 
     print("fires:", fires)

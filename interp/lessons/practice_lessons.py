@@ -98,8 +98,8 @@ PRACTICE_LESSONS = (
         "A state dict holds parameters and buffers: saving and loading it loses every hook. "
         "`copy.deepcopy` copies the hooks with the module, and the handle of the original does not "
         "know them: after `remove()` the copy still has its own. `HookSession` works on a private "
-        "copy that shares the tensors and carries no foreign hook. What it found is listed as "
-        "foreign in the panel.",
+        "copy of its own. A hook that was on the network before is part of it: it runs on the copy "
+        "too, and is listed as foreign in the panel.",
         Exercise(
             "handle.remove() was called on net. How many hooks does its deepcopy have left?",
             "numbers",

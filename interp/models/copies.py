@@ -1,161 +1,112 @@
-"""A private module tree over shared tensors."""
+"""A private module tree that is the same network."""
 
 import copy
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
-from functools import partial
-from types import BuiltinFunctionType, FunctionType
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import torch
 from torch import Tensor, nn
-from torch.nn.utils.prune import BasePruningMethod
-from torch.nn.utils.spectral_norm import SpectralNorm
-from torch.nn.utils.weight_norm import WeightNorm
+from torch.fx import Graph, GraphModule
+from torch.fx.graph_module import _WrappedCall
+
+from interp.errors import ModelError
+from interp.hooks.callback import Callback
+from interp.hooks.fence import _OWN, Fence
+from interp.hooks.shared import SharedParameters
+from interp.models.belongings import TABLES
+from interp.models.leads import PLAIN
+from interp.models.light import HOOK_DICTS, MAKES_WEIGHTS, is_simple, path_copy
+from interp.models.memo import CannotFollow, Memo, Uncopied
+from interp.models.scripted import Scripted
+from interp.models.settled import settle
+from interp.models.twins import Beside, Same, Twins
+
+__all__ = ["frozen_copy", "is_simple", "own_copy", "path_copy", "private_copy"]
 
 M = TypeVar("M", bound=nn.Module)
 
-HOOK_DICTS = (
-    "_forward_pre_hooks",
-    "_forward_pre_hooks_with_kwargs",
-    "_forward_hooks",
-    "_forward_hooks_with_kwargs",
-    "_forward_hooks_always_called",
-    "_backward_pre_hooks",
-    "_backward_hooks",
-)
-# PyTorch's own, which compute a weight from its parts: the network is another one without them.
-_MAKES_WEIGHTS = (WeightNorm, SpectralNorm, BasePruningMethod)
 _DONE = {*HOOK_DICTS, "_parameters", "_buffers", "_modules"}
-_PLAIN = {
-    *(int, float, str, bool, complex, type(None), type),
-    *(torch.dtype, torch.device, torch.Size, FunctionType, BuiltinFunctionType),
-}
-_KEEPS_NOTHING = ("torch.nn.", "torchvision.", "interp.")
-_CONTAINERS = {OrderedDict, dict, set, list, tuple}
 
 
-def private_copy(module: M) -> M:
-    """A new module tree that shares every tensor with `module` and carries none of its hooks.
+def private_copy(module: M, tensors: Same | None = None) -> M:
+    """A new module tree that is the same network as `module`, hooks and all.
 
-    Hooks, train flags and attributes of the copy are its own; parameters, buffers and tensors kept
-    as plain attributes are the same objects, so the copy takes no weight memory. Of the hooks only
-    those stay by which PyTorch computes a weight (weight norm, spectral norm, pruning). What
-    cannot be copied, such as a lock, is shared.
+    Modes and attributes of the copy are its own. Hooks that the network came with, and functions
+    that were set in place of a method, run on the copy as well, bound to its parts where they were
+    bound to those of the network; hooks of a `HookSession` stay behind. What cannot be copied and
+    leads to no part of the network, such as a lock, is shared. TorchScript is one module.
 
     Parameters
     ----------
     module : nn.Module
         Any module tree; it is not changed.
+    tensors : Same, optional
+        What the copy has in place of parameters, buffers and tensors kept as attributes. By default
+        the same objects, so that the copy takes no weight memory.
 
     Returns
     -------
     nn.Module
         Of the same classes, with the same paths and the same state dict.
+
+    Raises
+    ------
+    ModelError
+        A hook or a `forward` that was set leads back to the original in a way that a copy cannot
+        follow, or the class copies itself into another network.
     """
     with torch.inference_mode(False):
-        return _copy(module, _Memo(module))
+        return cast(M, _copy(module, Memo(module, tensors or Same(), _copy)))
 
 
-def path_copy(module: M, paths: Iterable[str]) -> M:
-    """A private copy of no more than the modules on the way to `paths`; the others are shared.
+def frozen_copy(module: M) -> M:
+    """A private copy for a run: nothing of it needs a gradient, nothing written reaches others."""
+    return private_copy(module, Twins())
 
-    It costs next to nothing, and serves where hooks go on these paths only, no hook stands on
-    the module, and `is_simple` holds: else a module could be reached by another way than its path.
+
+def own_copy(module: M) -> M:
+    """A private copy that shares the parameters that need a gradient, so that it arrives there.
+
+    Whatever needs none is a twin: what a run writes to it stays in the copy.
     """
-    root = _alone(module)
-    own = {id(root)}
-    for path in paths:
-        part: nn.Module = root
-        for name in path.split(".") if path else ():
-            child = part._modules[name]
-            assert child is not None
-            if id(child) not in own:
-                child = part._modules[name] = _alone(child)
-                own.add(id(child))
-            part = child
-    return root
+    return private_copy(module, Beside(module))
 
 
-def is_simple(module: nn.Module) -> bool:
-    """Whether modules lead to one another by registered names alone, each by one.
-
-    And whether all are of classes known to keep nothing of a run in evaluation mode: of others a
-    run may set attributes or count in buffers, which has to happen to a copy.
-    """
-    parts = [part for _, part in module.named_modules(remove_duplicate=False)]
-    return (
-        len(set(map(id, parts))) == len(parts)
-        and all(type(part).__module__.startswith(_KEEPS_NOTHING) for part in parts)
-        and all(
-            name in _DONE or _holds_plain(value)
-            for part in parts
-            for name, value in vars(part).items()
-        )
-    )
-
-
-def _holds_plain(value: Any) -> bool:
-    if isinstance(value, dict):
-        return not value
-    if type(value) in _CONTAINERS:
-        return all(_holds_plain(item) for item in value)
-    return type(value) in _PLAIN or (isinstance(value, partial) and type(value.func) in _PLAIN)
-
-
-def _alone(module: M) -> M:
-    new = type(module).__new__(type(module))
-    state = vars(new)
-    state.update(vars(module))
-    for name in ("_modules", "_parameters", "_buffers"):
-        state[name] = dict(state[name])
-    state.update(_without_hooks(state))
-    return new
-
-
-class _Memo(dict[int, Any]):
-    """What `deepcopy` must not copy: modules that have a copy already, and every tensor."""
-
-    def __init__(self, root: nn.Module) -> None:
-        super().__init__()
-        self._root: nn.Module | None = root
-
-    def with_tensors(self) -> "_Memo":
-        """Itself, with the tensors; they are gathered when a first attribute needs them."""
-        if self._root is not None:
-            for part in self._root.modules():
-                for tensors in (part._parameters, part._buffers, vars(part)):
-                    self.update({id(t): t for t in tensors.values() if isinstance(t, Tensor)})
-            self._root = None
-        return self
-
-
-def _copy(module: M, memo: _Memo) -> M:
+def _copy(module: nn.Module, memo: Memo) -> nn.Module:
     if id(module) in memo:
-        return memo[id(module)]
-    if hasattr(type(module), "__deepcopy__") or isinstance(module, torch.jit.ScriptModule):
-        whole = copy.deepcopy(module, memo.with_tensors())
-        for part in whole.modules():
-            vars(part).update(_without_hooks(vars(part)))
-        return whole
-    new = type(module).__new__(type(module))
+        return cast(nn.Module, memo[id(module)])
+    if isinstance(module, Scripted | torch.jit.ScriptModule):
+        program = vars(module)["program"] if isinstance(module, Scripted) else module
+        new: nn.Module = Scripted(program, memo.tensors)
+        memo[id(module)] = new
+        if isinstance(module, Scripted):
+            _carry_hooks(module, new, memo)
+        return new
+    if isinstance(module, GraphModule):
+        return _by_parts(module, object.__new__(_own_class(type(module))), memo)
+    if hasattr(type(module), "__deepcopy__"):
+        return _as_it_says(module, memo)
+    return _by_parts(module, object.__new__(type(module)), memo)
+
+
+def _by_parts(module: nn.Module, new: nn.Module, memo: Memo) -> nn.Module:
     memo[id(module)] = new
-    source, state = vars(module), vars(new)
+    source, state = _attributes(module), vars(new)
     state.update(source)
     # Children first: an attribute may name a child again, and must then name the child's copy.
     state["_modules"] = children = dict(source["_modules"])
     for name, child in children.items():
         children[name] = None if child is None else _copy(child, memo)
-    state["_parameters"], state["_buffers"] = (
-        _tensors(module._parameters),
-        _tensors(module._buffers),
-    )
-    state.update(_without_hooks(source))
+    for name in ("_parameters", "_buffers"):
+        tensors = source[name].items() if source[name] else ()
+        state[name] = {key: None if t is None else memo.tensors(t) for key, t in tensors}
     for name, value in source.items():
-        kind = type(value)
-        if kind in _PLAIN or name in _DONE:
-            continue
-        state[name] = kind() if kind in _CONTAINERS and not value else _copied(value, memo)
+        if type(value) not in PLAIN and name not in _DONE:
+            state[name] = _attribute(module, name, value, memo)
+    for slot in _slots(type(module)):
+        if hasattr(module, slot):
+            object.__setattr__(new, slot, _attribute(module, slot, getattr(module, slot), memo))
+    _carry_hooks(module, new, memo)
     # What `torch.compile` made runs the original: the copy runs its own code.
     state.pop("_compiled_call_impl", None)
     original = children.get("_orig_mod")
@@ -164,97 +115,106 @@ def _copy(module: M, memo: _Memo) -> M:
     return new
 
 
-def _tensors(tensors: Mapping[str, Tensor | None]) -> dict[str, Tensor | None]:
-    return {name: _usable(tensor) for name, tensor in tensors.items()} if tensors else {}
+def _slots(kind: type) -> list[str]:
+    """Names of the attributes that a class keeps beside its dictionary."""
+    named = (vars(base)["__slots__"] for base in kind.__mro__ if "__slots__" in vars(base))
+    slots = (name for own in named for name in ([own] if isinstance(own, str) else own))
+    return [name for name in slots if not name.startswith("__")]
 
 
-def _without_hooks(attributes: dict[str, Any]) -> dict[str, Any]:
-    hooks: dict[str, Any] = {name: OrderedDict() for name in HOOK_DICTS}
-    for key, hook in attributes["_forward_pre_hooks"].items():
-        if isinstance(hook, _MAKES_WEIGHTS):
-            hooks["_forward_pre_hooks"][key] = hook
-    return hooks
+def _attributes(module: nn.Module) -> dict[str, Any]:
+    """The module's own attributes, without what a `HookSession` has put around it."""
+    own = vars(module)
+    fence = getattr(own.get("_call_impl"), "__self__", None)
+    if not isinstance(fence, Fence):
+        return own
+    kept = {name: value for name, value in own.items() if name not in _OWN} | fence._before
+    if isinstance(kept.get("_call_impl"), SharedParameters):
+        del kept["_call_impl"]
+    return kept
 
 
-def _copied(value: Any, memo: _Memo) -> Any:
-    """An attribute for the copy: its own containers and objects, modules of the copy, tensors."""
-    kind = type(value)
-    if kind not in _CONTAINERS:
-        if isinstance(value, nn.Module):
-            return _copy(value, memo)
-        return _usable(value) if isinstance(value, Tensor) else _deep_copied(value, memo)
-    if kind is tuple:
-        plain = _PLAIN.issuperset(map(type, value))
-        return value if plain else tuple(_copied(item, memo) for item in value)
-    if id(value) in memo:
+def _attribute(module: nn.Module, name: str, value: Any, memo: Memo) -> Any:
+    if name in TABLES:
+        return _what_follows(value, memo) if value else type(value)()
+    if isinstance(value, Graph):
+        if id(value) not in memo:
+            memo[id(value)] = copy.deepcopy(value)
         return memo[id(value)]
-    new = memo[id(value)] = kind()
-    if isinstance(value, dict):
-        new.update((_copied(key, memo), _copied(item, memo)) for key, item in value.items())
-    elif isinstance(value, set):
-        new.update(_copied(item, memo) for item in value)
-    else:
-        new.extend(_copied(item, memo) for item in value)
-    return new
-
-
-def _deep_copied(value: Any, memo: _Memo) -> Any:
-    if type(value) in _PLAIN:
-        return value
     try:
-        return copy.deepcopy(value, memo.with_tensors())
-    except Exception:  # whatever the caller's class raises: it has to stay what it is
-        return value
+        return memo.of(value)
+    except CannotFollow as reason:
+        message = (
+            f"attribute «{name}» of «{type(module).__name__}» {reason}: a private copy of the "
+            f"network cannot run it. Remove it, or let it use the module it belongs to"
+        )
+        if name in ("forward", "_call_impl"):
+            raise ModelError(message) from None
+        memo[id(value)] = stand_in = Uncopied(message)
+        return stand_in
 
 
-def _usable(tensor: Tensor | None) -> Tensor | None:
-    """The tensor itself, or a copy of one from inference mode, which autograd cannot follow."""
-    if tensor is None or not tensor.is_inference():
-        return tensor
-    with torch.inference_mode(False):
-        copied = tensor.clone()
-    if isinstance(tensor, nn.Parameter):
-        return nn.Parameter(copied, requires_grad=tensor.requires_grad)
-    return copied
+def _what_follows(hooks: dict[int, Any], memo: Memo) -> dict[int, Any]:
+    """Hooks that save or load a state, which no run calls: those of the original will do."""
+    found = type(hooks)()
+    for key, hook in hooks.items():
+        try:
+            found[key] = memo.where_it_leads(hook)
+        except CannotFollow:
+            found[key] = hook
+    return found
 
 
-def own_state(module: M) -> M:
-    """Give a private copy buffers of its own, so that statistics that a run updates stay in it."""
-    copies: dict[int, Tensor] = {}
+def _carry_hooks(module: nn.Module, new: nn.Module, memo: Memo) -> None:
+    """Put the hooks of a module on its copy, under the same keys."""
+    ours = set()
+    for name in HOOK_DICTS:
+        carried: OrderedDict[int, Any] = OrderedDict()
+        vars(new)[name] = carried
+        hooks = vars(module)[name]
+        for key, hook in hooks.items() if hooks else ():
+            if isinstance(hook, Callback):
+                ours.add(key)
+            elif key not in ours:
+                carried[key] = _hook(module, hook, memo)
+    if not new._backward_hooks:
+        new._is_full_backward_hook = None
+
+
+def _hook(module: nn.Module, hook: Any, memo: Memo) -> Any:
+    if isinstance(hook, (bool, *MAKES_WEIGHTS)):
+        return hook
+    try:
+        return memo.where_it_leads(hook)
+    except CannotFollow as reason:
+        called = getattr(hook, "__qualname__", type(hook).__qualname__)
+        raise ModelError(
+            f"the network's own hook «{called}» on a {type(module).__name__} {reason}: a private "
+            "copy of the network cannot run it. Remove it, or let it use the module it is given"
+        ) from None
+
+
+def _own_class(kind: type) -> type:
+    """The class of one graph module for another: compiling its graph anew writes into the class."""
+    own = type(kind.__name__, kind.__bases__, dict(vars(kind)))
+    wrapped = vars(kind).get("_wrapped_call")
+    if wrapped is not None:
+        own._wrapped_call = _WrappedCall(own, wrapped.cls_call)  # type: ignore[attr-defined]
+    return own
+
+
+def _as_it_says(module: nn.Module, memo: Memo) -> nn.Module:
+    """What the class's own `__deepcopy__` makes, held against the original."""
     for part in module.modules():
-        for name, buffer in part._buffers.items():
-            if buffer is not None:
-                if id(buffer) not in copies:
-                    with torch.inference_mode(False):
-                        copies[id(buffer)] = buffer.detach().clone()
-                part._buffers[name] = copies[id(buffer)]
-    return module
-
-
-def frozen_copy(module: nn.Module) -> nn.Module:
-    """A private copy for a run: with buffers of its own, and tensors that need no gradient."""
-    return own_state(freeze(private_copy(module)))
-
-
-def freeze(module: M) -> M:
-    """Give a private copy tensors that need no gradient, over the same memory.
-
-    Parameters, and tensors kept as plain attributes. Those that the copy shared keep their own
-    flags, whatever is done to those of the copy.
-    """
-    aliases: dict[int, Tensor] = {}
-
-    def alias(tensor: Tensor) -> Tensor:
-        if id(tensor) not in aliases:
-            same = tensor.detach()
-            is_parameter = isinstance(tensor, nn.Parameter)
-            aliases[id(tensor)] = nn.Parameter(same, requires_grad=False) if is_parameter else same
-        return aliases[id(tensor)]
-
-    for part in module.modules():
-        tables: tuple[dict[str, Any], ...] = (part._parameters, vars(part))
-        for tensors in tables:
-            for name, value in tensors.items():
-                if isinstance(value, Tensor):
-                    tensors[name] = alias(value)
-    return module
+        for tensors in (part._parameters, part._buffers, vars(part)):
+            held = (t for t in tensors.values() if isinstance(t, Tensor))
+            memo.update({id(t): memo.tensors(t) for t in held})
+    new = copy.deepcopy(module, memo)
+    if new is module:  # it says that it is never copied, and a run would change it
+        return _by_parts(module, object.__new__(type(module)), memo)
+    for part, own in settle(module, new, memo):
+        for name, value in _attributes(part).items():
+            if name not in vars(own) or memo.leads_back(vars(own)[name]):
+                vars(own)[name] = _attribute(part, name, value, memo)
+        _carry_hooks(part, own, memo)
+    return new

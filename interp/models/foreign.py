@@ -5,7 +5,8 @@ from torch.nn.parameter import is_lazy
 
 from interp.errors import ModelError
 from interp.hooks.undisturbed import undisturbed
-from interp.models.copies import own_state, private_copy
+from interp.models.copies import frozen_copy, private_copy
+from interp.models.twins import Aliases
 
 
 def frozen_alias(module: nn.Module) -> nn.Module:
@@ -18,16 +19,7 @@ def frozen_alias(module: nn.Module) -> nn.Module:
     """
     if any(is_lazy(parameter) for parameter in module.parameters()):
         raise ModelError(f"{type(module).__name__} has lazy parameters: run it once before")
-    copy = private_copy(module)
-    aliases: dict[int, Tensor] = {}
-    for part in copy.modules():
-        for tensors in (part._parameters, part._buffers):
-            for name, tensor in tensors.items():
-                if tensor is not None:
-                    if id(tensor) not in aliases:  # tied parameters stay tied
-                        aliases[id(tensor)] = _alias(tensor)
-                    tensors[name] = aliases[id(tensor)]  # type: ignore[assignment]
-    return copy
+    return private_copy(module, Aliases())
 
 
 def count_outputs(module: nn.Module, example: Tensor) -> int:
@@ -47,7 +39,7 @@ def count_outputs(module: nn.Module, example: Tensor) -> int:
     size = "×".join(map(str, example.shape))
     try:
         with undisturbed(example.device, gradients=False):
-            output = own_state(private_copy(module))(example)
+            output = frozen_copy(module)(example)
     except Exception as error:  # whatever the caller's code raises
         reason = " ".join(str(error).split())[:160]
         raise ModelError(
@@ -62,9 +54,3 @@ def count_outputs(module: nn.Module, example: Tensor) -> int:
             "that returns these"
         )
     return output.shape[1]
-
-
-def _alias(tensor: Tensor) -> Tensor:
-    # Autograd refuses tensors made in inference mode: the alias of one must be a copy.
-    plain = tensor.clone() if tensor.is_inference() else tensor.detach()
-    return nn.Parameter(plain, requires_grad=False) if isinstance(tensor, nn.Parameter) else plain

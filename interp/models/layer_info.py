@@ -7,7 +7,7 @@ from typing import Literal
 from torch import Tensor
 
 from interp.errors import LayerError
-from interp.hooks.session import no_such_layer
+from interp.hooks.found import no_such_layer
 
 Layout = Literal["nchw", "nhwc", "tokens", "vector", "other"]
 
@@ -76,13 +76,18 @@ def recommended_layer(table: Iterable[LayerInfo]) -> LayerInfo:
     LayerError
         If the network has no layer with a spatial map, or no gradient can be had at any.
     """
-    table = tuple(table)
-    for info in table:
+    rows = list(table)
+    for info in rows:
         if info.recommended:
             return info
-    blocked = [info for info in table if info.obstacle]
+    if not rows:
+        raise LayerError(
+            "this model is one piece, with no layer to look at: if it is TorchScript, which takes "
+            "no hooks, load the module that it was scripted from"
+        )
+    blocked = [info for info in rows if info.obstacle]
     if blocked:
-        free = [info.path for info in table if info.spatial and not info.obstacle]
+        free = [info.path for info in rows if info.spatial and not info.obstacle]
         others = " or ".join(f"«{path}»" for path in free[:3])
         raise LayerError(
             f"this model has no recommended layer, because {blocked[-1].obstacle}: "

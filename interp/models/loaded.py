@@ -13,10 +13,10 @@ from interp.hooks.surroundings import global_hooks
 from interp.hooks.undisturbed import SEED
 from interp.models.catalog import ModelSpec
 from interp.models.conduct import Chance, chance_of, couples_batch
-from interp.models.copies import is_simple
 from interp.models.inputs import InputInfo, input_table
 from interp.models.layer_names import first_names
 from interp.models.layers import LayerInfo, layer_table
+from interp.models.light import is_simple
 from interp.picture import Picture
 
 Source = Literal["bundled", "on disk", "downloaded", "file", "untrained", "module"]
@@ -24,7 +24,7 @@ Source = Literal["bundled", "on disk", "downloaded", "file", "untrained", "modul
 
 @dataclass(frozen=True, eq=False)
 class LoadedModel:
-    """A classifier in evaluation mode, frozen and free of hooks.
+    """A classifier in evaluation mode, frozen, with no hooks but its own.
 
     Attributes
     ----------

@@ -189,7 +189,7 @@ def _from_module(
 ) -> LoadedModel:
     copy = frozen_alias(module).eval().to(device)
     classes = count_outputs(copy, example_of(copy, preset, device))
-    kind = type(module).__name__
+    kind = getattr(module, "original_name", type(module).__name__)
     if names is None:
         names = _numbered(classes)
     elif len(names) != classes:

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from interp.hooks.passes import forward_pass
+from interp.hooks.quantized import first_quantized
 from interp.hooks.way_back import GRADIENTS_OFF, NoWayBack, first_line
 from interp.models.copies import private_copy
 
@@ -92,7 +93,10 @@ def _reaching_the_logits(
     module: nn.Module, example: Tensor, usable: "list[LayerInfo]"
 ) -> "tuple[list[LayerInfo], dict[str, str]]":
     """The layers on which the scores depend, and why no gradient can be had at some others."""
-    late, probe = usable[-24:], _with_a_live_head(module)
+    late = usable[-24:]
+    if first_quantized(module) is not None:  # which has no gradient to tell it by
+        return late, {}
+    probe = _with_a_live_head(module)
     with suppress(Exception):  # whatever the network's own code raises is told below
         return _reached(probe, example, late)
     # One at a time: with the graph beginning at the layer itself, only what is behind it runs.

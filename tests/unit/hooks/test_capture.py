@@ -248,17 +248,21 @@ def test_a_picture_and_its_tensor_give_the_same(
     assert by_picture.ledger.summary() == {"registered": 2, "removed": 2, "live": 0, "foreign": 0}
 
 
-def test_foreign_hooks_on_a_loaded_model_do_not_run() -> None:
+def test_foreign_hooks_on_a_loaded_model_are_part_of_it() -> None:
     model = interp.load_model("squeezenet1_1", weights="none", device="cpu")
     x = _picture(1, 3, 64, 64)
     plain = capture(model, x, ["features.9"])
     ran: list[int] = []
     model.module.features[3].register_forward_hook(lambda *given: ran.append(1) or given[2] * 0)
+    with torch.no_grad():
+        expected = model.module(x)
+    ran.clear()
 
     found = capture(model, x, ["features.9"])
 
-    assert ran == []
-    assert _same(found, plain, "features.9")
+    assert ran == [1]
+    assert torch.equal(found.logits, expected)
+    assert not torch.equal(found.logits, plain.logits)
     assert [hook.path for hook in found.ledger.foreign] == ["features.3"]
     assert found.ledger.summary()["foreign"] == 1
 

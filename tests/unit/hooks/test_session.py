@@ -433,17 +433,18 @@ def test_sessions_share_a_ledger_and_nothing_else() -> None:
     assert ledger.summary()["live"] == 0
 
 
-def test_foreign_hooks_are_found_not_run_and_left_alone() -> None:
+def test_foreign_hooks_are_found_run_on_the_copy_and_left_alone_on_the_model() -> None:
     net, ran = _net(), []
-    net.conv.register_forward_hook(lambda module, args, output: ran.append(1))
+    net.conv.register_forward_hook(lambda module, args, output: ran.append(module))
     net.fc.register_full_backward_hook(nothing)
     ledger = HookLedger()
 
     for _ in range(2):
         with HookSession(net, ledger) as session:
             session.module(_picture()).sum().backward()
+            assert ran.pop() is session.module.get_submodule("conv")
+            assert ran == []
 
-    assert ran == []
     assert [(hook.path, hook.kind) for hook in ledger.foreign] == [
         ("conv", "forward"),
         ("fc", "full_backward"),
@@ -451,7 +452,7 @@ def test_foreign_hooks_are_found_not_run_and_left_alone() -> None:
     assert ledger.summary()["foreign"] == 2
     assert len(audit(net)) == 2
     net(_picture())
-    assert ran == [1]
+    assert ran == [net.conv]
 
 
 def test_a_hook_that_somebody_else_took_off_is_not_called_leaked() -> None:
@@ -480,9 +481,9 @@ def test_refusals() -> None:
             session.tensor(torch.ones(2, 3), nothing)
     assert session.ledger.records == ()
 
-    scripted = nn.Sequential(torch.jit.script(nn.ReLU()))
-    with HookSession(scripted) as session, pytest.raises(HookError, match="TorchScript"):
-        session.forward("0", nothing)
+    scripted = nn.Sequential(torch.jit.script(nn.Sequential(nn.ReLU())))
+    with HookSession(scripted) as session, pytest.raises(HookError, match="inside TorchScript"):
+        session.forward("0.0", nothing)
     assert session.ledger.records == ()
 
 

@@ -185,7 +185,7 @@ def test_15_hooks_are_not_in_the_state_dict() -> None:
     result = run(state)
     assert result.values["before"] == ["weight", "bias"]
     assert "state dict: ['weight', 'bias']" in result.printed
-    assert result.values["fires"] == {"net": 1, "fresh": 0, "deepcopy": 1, "session": 0}
+    assert result.values["fires"] == {"net": 1, "fresh": 0, "deepcopy": 1, "session": 1}
     assert result.values["left"] == {"net": 0, "deepcopy": 1}
     assert [hook.kind for hook in result.ledger.foreign] == ["forward"]
 
