@@ -1,14 +1,16 @@
 """Class activation maps from one forward pass and the gradients at a layer."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from torch import Tensor
 
-from interp.attribution.base import Outcome, Parameter, Request
+from interp.attribution.base import LayerCall, Outcome, Parameter, Request
 from interp.errors import LayerError
 from interp.hooks.passes import forward_pass
-from interp.models.layers import another, channels_first
+from interp.hooks.way_back import GRADIENTS_OFF, NoWayBack
+from interp.models.layers import LayerInfo, another, channels_first
+from interp.models.routes import as_it_ran
 
 
 @dataclass(frozen=True)
@@ -46,25 +48,42 @@ class GradientCam:
             seed=model.seed,
         ) as run:
             target = request.target.resolve(run.logits, run.binary)
-            gradients = run.gradients(target.score(run.logits))
-            features = run.feature_maps()
+            layers, features = request.layers, run.feature_maps()
+            rows = [self._row(request, layer, features[layer.info.path]) for layer in layers]
+            try:
+                gradients = run.gradients(target.score(run.logits))
+            except NoWayBack as error:
+                first = min(rows, key=lambda info: info.order)
+                raise LayerError(f"{error}{_such_as(request, first)}") from error
             logits, binary = run.logits.detach()[0].float(), run.binary
+            off = run.gradients_off
         maps = []
-        for layer in request.layers:
+        for layer, info in zip(layers, rows, strict=True):
             call = (layer.info.path, layer.call)
             feature_map, gradient = features[call[0]][call[1]], gradients.get(call)
             if feature_map is None or gradient is None:
-                raise LayerError(
-                    f"{target.label} does not depend on layer «{layer}»"
-                    + another(request.model.layers, layer.info)
-                )
+                why = f"{target.label} does not depend on layer «{layer}»"
+                if call in off:
+                    why = f"no gradient can be asked for at «{layer}», as {GRADIENTS_OFF}"
+                others = another(request.model.layers, layer.info, look_inside=call not in off)
+                raise LayerError(why + others)
             maps.append(
                 self.combine(
-                    channels_first(feature_map, layer.info)[0].float(),
-                    channels_first(gradient, layer.info)[0].float(),
+                    channels_first(feature_map, info)[0].float(),
+                    channels_first(gradient, info)[0].float(),
                 )
             )
         return Outcome(tuple(maps), target, logits, binary)
+
+    def _row(self, request: Request, layer: LayerCall, calls: Sequence[Tensor | None]) -> LayerInfo:
+        """The layer as it was in this very pass."""
+        model = request.model
+        return as_it_ran(model.module, model.layers, request.tensor, layer.info, layer.call, calls)
+
+
+def _such_as(request: Request, refused: LayerInfo) -> str:
+    other = another(request.model.layers, refused).rpartition("such as ")
+    return f", such as {other[2]}" if other[1] else ""
 
 
 def grad_cam(feature_maps: Tensor, gradients: Tensor) -> Tensor:

@@ -25,7 +25,9 @@ from interp.errors import MethodError, ModelError, PictureError, TargetError
 from interp.geometry import FITS, Fit
 from interp.hooks.passes import forward_pass
 from interp.hooks.surroundings import Surroundings
+from interp.models.layers import DidNotRun, recommended_layer
 from interp.models.loading import LoadedModel
+from interp.models.routes import table_for
 from interp.picture import Picture
 from interp.targets import Target, class_names, parse_target, probabilities
 
@@ -94,7 +96,7 @@ def explain(
     """
     began = time.perf_counter()
     chosen, request = _request(model, picture, method, layers, target, fit, parameters)
-    outcome = chosen.run(request)
+    request, outcome = _outcome(chosen, request, layers)
     raw = outcome.maps[0] if len(outcome.maps) == 1 else _mean_of(outcome.maps, chosen.signed)
     seconds = time.perf_counter() - began
     whole = attribution_of(picture, fit, chosen, request, outcome, raw, request.layers, seconds)
@@ -123,7 +125,7 @@ def explain_layers(
     """
     began = time.perf_counter()
     chosen, request = _request(model, picture, method, layers, target, fit, parameters)
-    outcome = chosen.run(request)
+    request, outcome = _outcome(chosen, request, layers)
     seconds = time.perf_counter() - began
     return [
         attribution_of(picture, fit, chosen, request, outcome, raw, (layer,), seconds)
@@ -148,9 +150,22 @@ def _request(
             have = ", ".join(known) or "none"
             raise MethodError(f"{method} has no parameter «{name}» (it has {have})")
     wanted = parse_target(target, model.categories)
-    calls = layer_calls(model, layers)
     tensor = model.prepare(picture, fit)
+    calls = layer_calls(model, layers, tensor)
     return chosen, Request(model, tensor, calls, wanted, known | parameters)
+
+
+def _outcome(method: Method, request: Request, layers: Layers) -> tuple[Request, Outcome]:
+    """What the method finds; at the layer recommended for this very picture where none is named."""
+    try:
+        return request, method.run(request)
+    except DidNotRun:
+        if layers is not None:
+            raise
+        model = request.model
+        own = table_for(model.module, model.layers, request.tensor)
+        request = replace(request, layers=(LayerCall(recommended_layer(own)),))
+        return request, method.run(request)
 
 
 def check_input(model: Any, picture: Any, fit: str) -> None:

@@ -1,6 +1,6 @@
 """Feature maps by forward hooks and gradients by full backward hooks, from one pass."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from typing import Any
 
 from torch import Tensor, nn
@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from interp.errors import LayerError
 from interp.hooks.ledger import HookLedger
 from interp.hooks.passes import Call, forward_pass
+from interp.hooks.way_back import GRADIENTS_OFF, NoWayBack
 from interp.models.loading import LoadedModel
 from interp.picture import Picture
 from interp.targets import Target, parse_target
@@ -33,13 +34,19 @@ class Capture:
         ledger: HookLedger,
         maps: dict[str, list[Tensor | None]],
         gradients: dict[Call, Tensor],
+        gradients_off: Set[Call] = frozenset(),
     ) -> None:
         self.logits, self.target, self.ledger = logits, target, ledger
         self._maps, self._gradients = maps, gradients
+        self._off = gradients_off
 
     def calls(self, path: str) -> int:
         """How often the layer ran."""
         return len(self._of(path))
+
+    def maps_of(self, path: str) -> tuple[Tensor | None, ...]:
+        """What the layer returned at each of its calls; None where that is no tensor."""
+        return tuple(self._of(path))
 
     def feature_map(self, path: str, call: int = 0) -> Tensor:
         """What the layer returned at one of its calls, before anything later wrote over it.
@@ -51,7 +58,8 @@ class Capture:
         """
         calls = self._of(path)
         if not 0 <= call < len(calls):
-            raise LayerError(f"layer «{path}» ran {len(calls)} times: there is no call {call}")
+            ran = f"ran {len(calls)} times" if calls else "ran 0 times for this input"
+            raise LayerError(f"layer «{path}» {ran}: there is no call {call}")
         tensor = calls[call]
         if tensor is None:
             raise LayerError(f"layer «{path}» returns no tensor: choose a layer inside it")
@@ -68,6 +76,11 @@ class Capture:
         self.feature_map(path, call)
         gradient = self._gradients.get((path, call))
         if gradient is None:
+            if (path, call) in self._off:
+                raise NoWayBack(
+                    f"no gradient can be asked for at «{path}», as {GRADIENTS_OFF}",
+                    "choose a layer outside",
+                )
             raise LayerError(
                 f"no gradient reached «{path}» at call {call}: {self.target.label} does not "
                 "depend on it, or gradients were not asked for"
@@ -128,4 +141,4 @@ def capture(
         found = wanted.resolve(run.logits, run.binary)
         grads = run.gradients(found.score(run.logits)) if gradients else {}
         maps, logits, ledger = run.feature_maps(), run.logits.detach(), run.session.ledger
-    return Capture(logits, found, ledger, maps, grads)
+    return Capture(logits, found, ledger, maps, grads, run.gradients_off)

@@ -54,6 +54,8 @@ class _State:
     @classmethod
     def of(cls, tensor: Tensor) -> "_State":
         history = (tensor if tensor._base is None else tensor._base).grad_fn
+        if tensor.layout is not torch.strided:  # a sparse tensor lies nowhere in particular
+            return cls(history, (tensor.size(),))
         return cls(history, (tensor.size(), tensor.stride(), tensor.storage_offset()))
 
 

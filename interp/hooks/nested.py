@@ -22,9 +22,12 @@ def with_first(value: Any, new: Tensor) -> Any:
 
 
 def map_tensors(value: Any, change: Callable[[Tensor], Tensor]) -> Any:
-    """`value` with `change` made to each tensor; the very same object where none is another."""
+    """`value` with `change` made to each tensor; the very same object where none is another.
+
+    To each that `tensors_in` finds.
+    """
     if isinstance(value, Tensor):
-        return change(value)
+        return value if value.is_nested else change(value)
     if isinstance(value, dict):
         new = {key: map_tensors(item, change) for key, item in value.items()}
         if all(new[key] is item for key, item in value.items()):

@@ -12,6 +12,8 @@ from interp.hooks.nested import first_tensor
 from interp.hooks.quantized import check_gradient
 from interp.hooks.session import HookSession
 from interp.hooks.undisturbed import SEED, undisturbed
+from interp.hooks.values import followed
+from interp.hooks.way_back import layers_in_words, way_back
 from interp.hooks.writes import tensors_in
 from interp.models.copies import frozen_copy
 from interp.models.light import path_copy
@@ -32,6 +34,8 @@ class Pass:
         Shape (N, K), still in the graph, so that a score of it can be differentiated.
     binary : bool
         Whether the model has one logit (see `find_logits`).
+    gradients_off : set of (path, call)
+        Calls that ran where the network has turned autograd off.
     """
 
     logits: Tensor
@@ -45,6 +49,7 @@ class Pass:
         self._by_tensor: dict[Call, Tensor] = {}
         self._follow = gradients
         self._over = False
+        self.gradients_off: set[Call] = set()
         for path in dict.fromkeys(paths):
             self._watch(path)
 
@@ -96,6 +101,8 @@ class Pass:
 
         Raises
         ------
+        NoWayBack
+            If an operation of the network raises in backward.
         LayerError
             If a quantized part of the network stands between.
         """
@@ -111,7 +118,8 @@ class Pass:
     def _backward(self, score: Tensor, also: Iterable[Tensor]) -> None:
         inputs = [*self._starts, *self._by_tensor.values(), *also]
         if inputs:
-            torch.autograd.grad(score.sum(), inputs, retain_graph=True, allow_unused=True)
+            with way_back(layers_in_words(self.outputs)):
+                torch.autograd.grad(score.sum(), inputs, retain_graph=True, allow_unused=True)
 
     def release(self) -> None:
         """Undo the flags that were set on outputs and let go of the graph."""
@@ -137,10 +145,14 @@ class Pass:
         def keep_feature_map(module: nn.Module, args: Any, kwargs: Any, output: Any) -> None:
             if not self._over:  # a network that checkpoints runs layers again in backward
                 calls.append(output)
+                if self._follow and not torch.is_grad_enabled():
+                    self.gradients_off.add((path, len(calls) - 1))
             for tensor in tensors_in(output):
                 forward.record.bytes_held += tensor.numel() * tensor.element_size()
-                if self._follow and not tensor.requires_grad and tensor.is_floating_point():
-                    self._starts.append(tensor.requires_grad_())
+                if self._begins_at(tensor):
+                    tensor.requires_grad_()  # at a second run too, which must save the same
+                    if not self._over:
+                        self._starts.append(tensor)
 
         def keep_gradient(module: nn.Module, grad_input: Any, grad_output: Any) -> None:
             if (path, 0) not in self._by_tensor:
@@ -158,6 +170,15 @@ class Pass:
             backward = self.session.full_backward(
                 path, keep_gradient, purpose="gradient", origin="engine"
             )
+
+    def _begins_at(self, tensor: Tensor) -> bool:
+        """Whether the graph is to begin at an output."""
+        return (
+            self._follow
+            and not tensor.requires_grad
+            and followed(tensor)
+            and not tensor.is_inference()
+        )
 
     def _store(self, call: Call, gradient: Tensor | None, record: HookRecord) -> None:
         if gradient is not None:

@@ -11,7 +11,16 @@ _COPIES_ON_WRITE = ("cpu", "cuda")
 
 
 def storage_of(tensor: Tensor) -> int:
-    """What tells one piece of memory from another while either is alive."""
+    """What tells one piece of memory from another while either is alive.
+
+    A sparse tensor has none of its own: that of its values stands for it.
+    """
+    if tensor.layout is torch.sparse_coo:
+        tensor = tensor._values()
+    elif tensor.is_mkldnn:  # which nothing else can name
+        return id(tensor)
+    elif tensor.layout is not torch.strided and not tensor.is_nested:
+        tensor = tensor.values()
     return tensor.untyped_storage()._cdata
 
 
@@ -66,9 +75,12 @@ def with_strides(tensor: Tensor, like: Tensor) -> Tensor:
 
 
 def tensors_in(value: Any) -> list[Tensor]:
-    """Every tensor in nested tuples, lists, dicts and dataclass-like mappings, in order."""
+    """Every tensor in nested tuples, lists, dicts and dataclass-like mappings, in order.
+
+    A tensor of several sizes («nested») is left out: it has no shape that could be told.
+    """
     if isinstance(value, Tensor):
-        return [value]
+        return [] if value.is_nested else [value]
     if isinstance(value, dict):
         value = list(value.values())
     if isinstance(value, tuple | list):

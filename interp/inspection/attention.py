@@ -1,7 +1,7 @@
 """Where each head of a vision transformer looks, from its own query and key projections."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -25,6 +25,7 @@ from interp.inspection.attention_blocks import (
 )
 from interp.inspection.frame import frame_of, read_only
 from interp.models.copies import frozen_copy
+from interp.models.layers import LayerInfo
 from interp.models.loading import LoadedModel
 from interp.picture import Picture
 from interp.targets import Target, find_logits
@@ -186,12 +187,29 @@ def attention(model: LoadedModel, picture: Picture, fit: Fit = "crop") -> Attent
                 info.path, hook, with_kwargs=True, purpose="attention weights", origin="engine"
             )
         logits, binary = find_logits(session.module(tensor))
+    blocks = _that_ran(blocks, found, extra + grid[0] * grid[1])
     target = Target(categories=model.categories).resolve(logits, binary)
     weights = read_only(torch.stack([found[info.path] for info in blocks]))
     seconds = time.perf_counter() - began
     frame = frame_of(model, picture, fit, logits, target, ledger, seconds)
     paths = tuple(info.path for info in blocks)
     return Attention(paths, weights, extra, grid, frame.geometry, ledger, seconds, frame)
+
+
+def _that_ran(
+    blocks: Sequence[LayerInfo], found: dict[str, Tensor], tokens: int
+) -> list[LayerInfo]:
+    """The blocks that ran for this picture: the way through a network may depend on it."""
+    ran = [info for info in blocks if info.path in found]
+    if not ran:
+        raise LayerError("no block of this model ran for this picture: choose another picture")
+    for info in ran:
+        if found[info.path].shape[-1] != tokens:
+            raise LayerError(
+                f"layer «{info.path}» was given {found[info.path].shape[-1]} tokens for this "
+                f"picture and {tokens} in the dry run: which patches these are is not known"
+            )
+    return ran
 
 
 def _watch(path: str, found: dict[str, Tensor]) -> Callable[..., None]:

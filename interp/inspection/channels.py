@@ -22,6 +22,7 @@ from interp.inspection.frame import find_call, frame_of, read_only
 from interp.manifest import manifest_array
 from interp.models.layers import LayerInfo
 from interp.models.loading import LoadedModel
+from interp.models.routes import as_it_ran
 from interp.picture import Picture
 from interp.targets import Target
 
@@ -225,14 +226,17 @@ def channel_maps(
     """
     check_input(model, picture, fit)
     began = time.perf_counter()
-    info = find_call(model, path, call)
+    tensor = model.prepare(picture, fit)
+    info = find_call(model, path, call, tensor)
+    taken = capture(model, tensor, [path], target)
+    info = as_it_ran(
+        *(model.module, model.layers, tensor, info, call, taken.maps_of(path)), spatial=False
+    )
     if info.channels is None:
-        shape = "×".join(map(str, info.shape or ())) or "no tensor"
         raise LayerError(
-            f"layer «{path}» ({info.kind}) returns {shape}, of which no axis is known to be its "
-            "channels: choose a layer that returns a map, tokens or a vector"
+            f"layer «{path}» ({info.kind}) returns {info.returned}, of which no axis is known to "
+            "be its channels: choose a layer that returns a map, tokens or a vector"
         )
-    taken = capture(model, model.prepare(picture, fit), [path], target)
     feature_map = taken.feature_map(path, call).float()
     maps, tokens = split_places(feature_map, info)
     contribution, reason = contributions(taken, path, call, info)

@@ -4,6 +4,7 @@ from torch import Tensor
 
 from interp.errors import LayerError
 from interp.hooks.capture import Capture
+from interp.hooks.way_back import NoWayBack
 from interp.models.layers import LayerInfo, channels_first
 from interp.targets import Target
 
@@ -35,10 +36,17 @@ def contributions(taken: Capture, path: str, call: int, info: LayerInfo) -> tupl
         float32 (C,), over all places and extra tokens; zeros where no gradient arrives.
     note : str
         Says so in words; empty where there is nothing to say.
+
+    Raises
+    ------
+    NoWayBack
+        If the network runs the layer with gradients off.
     """
     features = taken.feature_map(path, call).float()
     try:
         gradient = taken.gradient(path, call).float()
+    except NoWayBack:  # zeros would be wrong: nothing is known of it
+        raise
     except LayerError:
         return features.new_zeros(info.channels or 0), (
             f"No gradient reaches this layer: {taken.target.label} does not depend on it, and "

@@ -26,8 +26,8 @@ from interp.inspection.measure import (
     without_hooks,
 )
 from interp.inspection.remarks import remarks
-from interp.models.layers import recommended_layer
-from interp.models.loading import LoadedModel
+from interp.models.layers import LayerInfo, recommended_layer
+from interp.models.routes import table_for
 from interp.picture import Picture
 from interp.targets import Target, parse_target, probabilities
 
@@ -132,12 +132,16 @@ def run_experiment(
     model = lab.model
     check_input(model, picture, fit)
     wanted = parse_target(target, model.categories)
-    layer = LayerCall(recommended_layer(model.layers))
-    question = Question(model, picture, fit, model.prepare(picture, fit), layer)
-    ledger = HookLedger()
+    tensor, ledger = model.prepare(picture, fit), HookLedger()
     with lab.lock:
         if lab.closed:
             raise HookError("this lab is closed: open a new one with Lab(model)")
+        table = lab.keep(
+            ("layers", picture.sha256, picture.frame, fit),
+            lambda: table_for(model.module, model.layers, tensor),
+        )
+        layer = LayerCall(recommended_layer(table))
+        question = Question(model, picture, fit, tensor, layer, table)
         steps = [worker.step for worker in lab.workers]
         measured = hooked_parameters(steps), cuts(steps)
         around = Surroundings.now(model.device)
@@ -155,9 +159,9 @@ def run_experiment(
         before=before.side,
         after=after.side,
         changes=_changes(before.side, after.side, before.target),
-        norms=_rows(model, before.norms, after.norms, ()),
+        norms=_rows(table, before.norms, after.norms, ()),
         gradient_norms=_rows(
-            model, before.gradient_norms, after.gradient_norms, hooked_parameters(steps)
+            table, before.gradient_norms, after.gradient_norms, hooked_parameters(steps)
         ),
         notes=notes,
         ledger=ledger,
@@ -166,12 +170,12 @@ def run_experiment(
 
 
 def _rows(
-    model: LoadedModel,
+    table: Sequence[LayerInfo],
     before: dict[str, float],
     after: dict[str, float],
     parameters: Sequence[tuple[str, str]],
 ) -> tuple[LayerNorm, ...]:
-    orders = {info.path: (info.kind, info.order) for info in model.layers}
+    orders = {info.path: (info.kind, info.order) for info in table}
     names = {f"{path}.{name}": ("Parameter", orders[path][1]) for path, name in parameters}
     rows = [
         LayerNorm(path, kind, order, before.get(path, 0.0), after.get(path, 0.0))

@@ -1,5 +1,7 @@
 """What results about one layer on one picture share: which call it is, and all but the map."""
 
+from collections.abc import Iterable
+
 import numpy as np
 import numpy.typing as npt
 import torch
@@ -13,30 +15,51 @@ from interp.geometry import Fit
 from interp.hooks.found import no_such_layer
 from interp.hooks.ledger import HookLedger
 from interp.hooks.surroundings import Surroundings
-from interp.models.layers import LayerInfo
+from interp.hooks.values import numbers, unusual
+from interp.models.layers import LayerInfo, did_not_run
 from interp.models.loading import LoadedModel
+from interp.models.routes import table_for
 from interp.picture import Picture
 from interp.targets import Target
 
 
-def find_call(model: LoadedModel, path: str, call: int = 0) -> LayerInfo:
+def find_call(
+    model: LoadedModel, path: str, call: int = 0, tensor: Tensor | None = None
+) -> LayerInfo:
     """The row of the layer table for one call of any layer that ran.
+
+    With the input `tensor` of a picture also of a call that runs for this picture alone.
 
     Raises
     ------
     LayerError
         If there is no such layer, it never ran, or not as often.
     """
-    rows = {info.path: info for info in model.layers}
+    try:
+        return _row_of(model.layers, path, call)
+    except LayerError:
+        if tensor is None or all(info.path != path or call < 0 for info in model.layers):
+            raise
+        own = table_for(model.module, model.layers, tensor)
+        if own is model.layers:
+            raise
+    return _row_of(own, path, call, picture=True)
+
+
+def _row_of(
+    table: Iterable[LayerInfo], path: str, call: int, *, picture: bool = False
+) -> LayerInfo:
+    rows = {info.path: info for info in table}
     info = rows.get(path)
     if info is None:
         raise no_such_layer(path, rows)
+    if picture and not info.calls:
+        raise did_not_run(rows.values(), info, picture=True)
     if not info.calls:
         raise LayerError(f"layer «{path}» never runs: {info.reason}; choose a layer that does")
     if not 0 <= call < info.calls:
-        raise LayerError(
-            f"layer «{path}» has no call {call}: it runs {info.calls} time(s), counted from 0"
-        )
+        runs = f"runs {info.calls} time(s)" + (" for this picture" if picture else "")
+        raise LayerError(f"layer «{path}» has no call {call}: it {runs}, counted from 0")
     return (info, *info.later_calls)[call]
 
 
@@ -93,3 +116,20 @@ def read_only(tensor: Tensor) -> npt.NDArray[np.float32]:
     values = np.array(tensor.detach().float().cpu().numpy(), order="C")
     values.setflags(write=False)
     return values
+
+
+def real(tensor: Tensor, path: str) -> Tensor:
+    """What a layer returned as dense real numbers.
+
+    Raises
+    ------
+    LayerError
+        If it returned complex numbers, or a tensor without values.
+    """
+    dense = numbers(tensor)
+    if dense is None or dense.is_complex():
+        raise LayerError(
+            f"layer «{path}» returns {unusual(tensor)}, and real numbers are needed: choose a "
+            "layer before or behind it"
+        )
+    return dense

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from interp.hooks.nested import first_tensor
 from interp.hooks.session import HookSession
+from interp.hooks.values import numbers
 from interp.models.layers import LayerInfo
 
 Verdict = Literal["", "vanishing", "exploding"]
@@ -56,8 +57,15 @@ class LayerGradient:
 
 
 def norm_of(tensor: Tensor) -> float:
-    """The Euclidean norm, right also where squares leave the range of the type."""
-    values = tensor.detach().float()
+    """The Euclidean norm, right also where squares leave the range of the type.
+
+    Complex numbers count with their size, a sparse tensor with all that it stands for; NaN where
+    a tensor has no values.
+    """
+    dense = numbers(tensor)
+    if dense is None:
+        return math.nan
+    values = (torch.view_as_real(dense.resolve_conj()) if dense.is_complex() else dense).float()
     norm = float(torch.linalg.vector_norm(values))
     if SAFE[0] < norm < SAFE[1] or not values.numel():
         return norm
@@ -138,7 +146,7 @@ class GradientWatch:
 
         def take_value(module: nn.Module, args: Any, kwargs: Any, output: Any) -> None:
             tensor = first_tensor(output)
-            if self._over or seen.value is not None or tensor is None:
+            if self._over or seen.value is not None or tensor is None or tensor.is_meta:
                 return
             seen.value = norm_of(tensor)
             several = seen.info.calls > 1
@@ -154,10 +162,17 @@ class GradientWatch:
             if gradient is not None and not seen.reached:
                 seen.reached = True
                 seen.gradient = norm_of(gradient)
-                seen.zeros = 1.0 - int(gradient.count_nonzero()) / max(gradient.numel(), 1)
+                dense = numbers(gradient)
+                if dense is not None:
+                    seen.zeros = 1.0 - int(dense.count_nonzero()) / max(dense.numel(), 1)
 
         self._session.forward(
-            path, take_value, with_kwargs=True, purpose="norm of the value", origin="engine"
+            path,
+            take_value,
+            with_kwargs=True,
+            keeps="output",
+            purpose="norm of the value",
+            origin="engine",
         )
         if seen.info.calls == 1:
             self._session.full_backward(

@@ -21,8 +21,10 @@ from interp.hooks.passes import Pass
 from interp.hooks.recipe import Step
 from interp.hooks.session import HookSession
 from interp.hooks.undisturbed import undisturbed
+from interp.hooks.values import numbers
+from interp.inspection.gradient_watch import norm_of
 from interp.models.copies import frozen_copy
-from interp.models.layers import channels_first
+from interp.models.layers import LayerInfo, channels_first
 from interp.models.loading import LoadedModel
 from interp.picture import Picture
 from interp.targets import Target
@@ -45,13 +47,14 @@ class Side:
 
 @dataclass(frozen=True)
 class Question:
-    """What both passes have in common."""
+    """What both passes have in common; `table` is the layer table of this very picture."""
 
     model: LoadedModel
     picture: Picture
     fit: Fit
     tensor: Tensor
     layer: LayerCall
+    table: Sequence[LayerInfo]
 
 
 @dataclass(frozen=True)
@@ -95,7 +98,7 @@ def measure(
     """One pass with a hook at every module, which comes after the lab's own there."""
     began = time.perf_counter()
     ledger = session.ledger
-    paths = [info.path for info in question.model.layers if info.calls]
+    paths = [info.path for info in question.table if info.calls]
     by_tensor = _by_tensor(steps, paths)
     run = Pass(session, paths, gradients=True)
     try:
@@ -107,8 +110,11 @@ def measure(
         maps = {path: calls[0] for path, calls in run.feature_maps().items() if calls}
         first = {path: grad for (path, call), grad in gradients.items() if call == 0}
         path, call = question.layer.info.path, question.layer.call
+        calls = run.feature_maps()[path]
+        if call >= len(calls):
+            raise HookError(f"layer «{question.layer}» did not run with these hooks: take one off")
         outcome = Outcome(
-            (_cam(question.layer, run.feature_maps()[path][call], gradients.get((path, call))),),
+            (_cam(question.layer, calls[call], gradients.get((path, call))),),
             target,
             run.logits.detach()[0].float(),
             run.binary,
@@ -157,7 +163,7 @@ class _Parameters:
 
     def _reader(self, name: str) -> Any:
         def read(gradient: Tensor) -> None:
-            self.norms[name] = _norm(gradient)
+            self.norms[name] = norm_of(gradient)
 
         return read
 
@@ -188,9 +194,9 @@ def _side(question: Question, outcome: Outcome, ledger: HookLedger, seconds: flo
     return Side(attribution.logits, best, attribution)
 
 
-def _norm(tensor: Tensor) -> float:
-    return float(torch.linalg.vector_norm(tensor.detach().float()))
-
-
 def _norms(tensors: dict[str, Any]) -> dict[str, float]:
-    return {path: _norm(tensor) for path, tensor in tensors.items() if tensor is not None}
+    return {
+        path: norm_of(tensor)
+        for path, tensor in tensors.items()
+        if tensor is not None and numbers(tensor) is not None
+    }

@@ -90,8 +90,8 @@ def operations(
         If there is no such layer or call.
     """
     check_input(model, picture, fit)
-    info = find_call(model, path, call)
     ledger, tensor = HookLedger(), model.prepare(picture, fit)
+    info = find_call(model, path, call, tensor)
     copy = frozen_copy(model.module)
     with undisturbed(tensor.device, gradients=True, seed=model.seed):
         args, kwargs = _given(model.module, copy, tensor, path, call, ledger)

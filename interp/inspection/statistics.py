@@ -2,28 +2,24 @@
 
 import math
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 from weakref import ref
 
 import numpy as np
 import numpy.typing as npt
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from interp.attribution.explanation import check_input
 from interp.errors import PictureError
 from interp.geometry import Fit
 from interp.hooks.ledger import HookLedger
-from interp.hooks.nested import first_tensor
-from interp.hooks.session import HookSession
-from interp.hooks.undisturbed import undisturbed
-from interp.models.copies import frozen_copy
+from interp.hooks.values import unusual
+from interp.inspection.outputs import ChannelAxis, sizes, watch_all
 from interp.models.layers import LayerInfo
 from interp.models.loading import LoadedModel
 from interp.picture import Picture
-from interp.targets import find_logits
 
 
 @dataclass(frozen=True)
@@ -39,6 +35,9 @@ class LayerStatistics:
     norm : Euclidean.
     channels : how many there are, or units of a vector; None where the layout is not known.
     dead : how many of them are zero everywhere.
+    of : what the numbers are of where that is not the values as they are: the sizes of complex
+        numbers, of which mean, std and largest are taken, or all values that a sparse or quantized
+        tensor stands for.
     """
 
     path: str
@@ -51,13 +50,14 @@ class LayerStatistics:
     norm: float
     channels: int | None
     dead: int | None
+    of: str = ""
 
 
 @dataclass(frozen=True, eq=False)
 class Statistics:
     """A row for every call of every layer, in the order in which the calls ended.
 
-    A layer that never ran, or returns no tensor, has no row. `logits` is float32 (K,).
+    A layer that never ran, or returns no tensor with values, has no row. `logits` is float32 (K,).
     """
 
     rows: tuple[LayerStatistics, ...]
@@ -89,8 +89,7 @@ def statistics(model: LoadedModel, picture: Picture, fit: Fit = "crop") -> Stati
     check_input(model, picture, fit)
     began = time.perf_counter()
     ledger, tensor = HookLedger(), model.prepare(picture, fit)
-    measure = _Measure(model.layers)
-    logits = _watch_all(model, [tensor], measure, ledger, "statistics")
+    (measure,), logits = watch_all(model, [tensor], _Measure, ledger, "statistics")
     return Statistics(tuple(measure.rows), ledger, logits, time.perf_counter() - began)
 
 
@@ -103,7 +102,7 @@ def dead_units(
     """The channels of each layer that are zero everywhere on all of the pictures.
 
     Zeros mean something after a ReLU or its like, which a unit that is dead never passes. Layers
-    without channels have no row.
+    without channels have no row. A picture for which a layer does not run says nothing of it.
 
     Parameters
     ----------
@@ -128,57 +127,9 @@ def dead_units(
         tensors.append(model.prepare(picture, fit))
     if not tensors:
         raise PictureError("dead units are those of some pictures: give at least one")
-    silent = _Silent(model.layers)
-    _watch_all(model, tensors, silent, ledger or HookLedger(), "dead units")
-    return silent.found()
-
-
-Look = Callable[[str, int, Tensor], None]
-
-
-def _watch_all(
-    model: LoadedModel, tensors: Sequence[Tensor], look: Look, ledger: HookLedger, purpose: str
-) -> npt.NDArray[np.float32]:
-    """Show every output of every layer to `look`, in one pass a tensor; the last one's logits."""
-    copy = frozen_copy(model.module)
-    with (
-        undisturbed(tensors[0].device, gradients=False, seed=model.seed),
-        HookSession(model.module, ledger, copy=copy) as session,
-    ):
-        calls: dict[str, int] = {}
-        for info in model.layers:
-            hook = _hook(info.path, calls, look)
-            session.forward(info.path, hook, purpose=purpose, origin="engine")
-        for tensor in tensors:
-            calls.clear()
-            logits, _ = find_logits(session.module(tensor))
-        return logits[0].float().cpu().numpy().copy()
-
-
-def _hook(path: str, calls: dict[str, int], look: Look) -> Callable[..., None]:
-    def hook(module: nn.Module, args: Any, output: Any) -> None:
-        call = calls[path] = calls.get(path, -1) + 1
-        tensor = output if isinstance(output, Tensor) else first_tensor(output)
-        if tensor is not None and tensor.numel():
-            # What the hook itself computes needs no watching for writes in place.
-            with torch._C.DisableTorchFunction():
-                look(path, call, tensor)
-
-    return hook
-
-
-class _ChannelAxis:
-    """Which axis of an output runs over channels, by the layer table."""
-
-    def __init__(self, table: Iterable[LayerInfo]) -> None:
-        self._rows = {info.path: (info, *info.later_calls) for info in table}
-
-    def __call__(self, path: str, call: int, tensor: Tensor) -> int | None:
-        rows = self._rows[path]
-        info = rows[min(call, len(rows) - 1)]
-        if info.channels is None or info.shape is None or len(info.shape) != tensor.dim():
-            return None
-        return 1 if info.layout == "nchw" else tensor.dim() - 1
+    ledger = HookLedger() if ledger is None else ledger
+    found, _ = watch_all(model, tensors, _Silent, ledger, "dead units")
+    return _dead_on_all([one.channels for one in found])
 
 
 Numbers = tuple[float, float, float, float, float, int | None, int | None]
@@ -188,21 +139,25 @@ class _Measure:
     """Reduces each output to a row; a tensor that passes through containers is reduced once."""
 
     def __init__(self, table: Iterable[LayerInfo]) -> None:
-        self._axis = _ChannelAxis(table)
-        self._known: dict[int, tuple[ref[Tensor], int | None, Numbers]] = {}
+        self._axis = ChannelAxis(table)
+        self._known: dict[int, tuple[ref[Tensor], tuple[int | None, int], Numbers]] = {}
         self.rows: list[LayerStatistics] = []
 
     def __call__(self, path: str, call: int, tensor: Tensor) -> None:
         axis = self._axis(path, call, tensor)
-        seen, seen_axis, numbers = self._known.get(id(tensor), (None, None, None))
-        if numbers is None or seen is None or seen() is not tensor or seen_axis != axis:
+        # A write in place makes another version of a tensor; inference mode counts none.
+        state = axis, -1 if tensor.is_inference() else tensor._version
+        seen, seen_state, numbers = self._known.get(id(tensor), (None, None, None))
+        same = seen is not None and seen() is tensor and seen_state == state
+        if numbers is None or not same or tensor.is_inference():
             numbers = _reduce(tensor, axis)
-            self._known[id(tensor)] = ref(tensor), axis, numbers
-        self.rows.append(LayerStatistics(path, call, tuple(tensor.shape), *numbers))
+            self._known[id(tensor)] = ref(tensor), state, numbers
+        of = "the sizes of complex numbers" if tensor.is_complex() else unusual(tensor)
+        self.rows.append(LayerStatistics(path, call, tuple(tensor.shape), *numbers, of))
 
 
 def _reduce(tensor: Tensor, axis: int | None) -> Numbers:
-    values = tensor if tensor.dtype in (torch.float32, torch.float64) else tensor.float()
+    values = sizes(tensor)
     flat = _in_memory_order(values)
     count = flat.numel()
     average, largest = float(flat.mean()), float(flat.amax())
@@ -230,21 +185,24 @@ def _silent(values: Tensor, axis: int) -> Tensor:
 
 
 class _Silent:
-    """Gathers the channels that were zero on every picture."""
+    """Gathers the channels of first calls that were zero on a picture."""
 
     def __init__(self, table: Iterable[LayerInfo]) -> None:
-        self._axis = _ChannelAxis(table)
-        self._all: dict[str, Tensor] = {}
+        self._axis = ChannelAxis(table)
+        self.channels: dict[str, Tensor] = {}
 
     def __call__(self, path: str, call: int, tensor: Tensor) -> None:
         axis = self._axis(path, call, tensor)
-        if call or axis is None:
-            return
-        silent = _silent(tensor, axis)
-        self._all[path] = silent & self._all[path] if path in self._all else silent
+        if not call and axis is not None:
+            self.channels[path] = _silent(sizes(tensor), axis)
 
-    def found(self) -> tuple[DeadUnits, ...]:
-        return tuple(
-            DeadUnits(path, len(silent), tuple(silent.nonzero().flatten().tolist()))
-            for path, silent in self._all.items()
-        )
+
+def _dead_on_all(pictures: Sequence[dict[str, Tensor]]) -> tuple[DeadUnits, ...]:
+    silent: dict[str, Tensor] = {}
+    for channels in pictures:
+        for path, here in channels.items():
+            silent[path] = here & silent[path] if path in silent else here
+    return tuple(
+        DeadUnits(path, len(dead), tuple(dead.nonzero().flatten().tolist()))
+        for path, dead in silent.items()
+    )

@@ -16,10 +16,13 @@ from interp.hooks.capture import capture
 from interp.hooks.ledger import HookLedger
 from interp.hooks.session import HookSession
 from interp.hooks.undisturbed import undisturbed
-from interp.inspection.frame import find_call, frame_of, read_only
+from interp.hooks.values import followed
+from interp.hooks.way_back import way_back
+from interp.inspection.frame import find_call, frame_of, read_only, real
 from interp.inspection.gradient_watch import GradientWatch, LayerGradient, Verdict, norm_of
 from interp.models.copies import frozen_copy
 from interp.models.loading import LoadedModel
+from interp.models.routes import table_for
 from interp.picture import Picture
 from interp.targets import Target, find_logits, parse_target
 
@@ -129,6 +132,8 @@ def travel(
     TargetError, PictureError
     ModelError
         If autograd does not follow the model from its input to its scores.
+    LayerError
+        If an operation of the model raises in backward.
 
     References
     ----------
@@ -142,13 +147,14 @@ def travel(
     wanted = _wanted(model, target, label)
     picture_tensor = model.prepare(picture, fit)
     copy = frozen_copy(model.module)
-    parameters = [p.requires_grad_() for p in copy.parameters() if p.is_floating_point()]
+    parameters = [p.requires_grad_() for p in copy.parameters() if followed(p)]
+    table = table_for(model.module, model.layers, picture_tensor)
     with (
         undisturbed(picture_tensor.device, gradients=True, seed=model.seed),
         HookSession(model.module, ledger, copy=copy) as session,
     ):
         start = picture_tensor.detach().clone().requires_grad_()
-        watch = GradientWatch(session, model.layers)
+        watch = GradientWatch(session, table)
         logits, binary = find_logits(copy(start))
         watch.forward_is_over()
         if not logits.requires_grad:
@@ -159,7 +165,8 @@ def travel(
         found = wanted.resolve(logits, binary)
         loss = found.score(logits).sum() if label is None else -found.score(logits).sum()
         logits_norm = norm_of(torch.autograd.grad(loss, logits, retain_graph=True)[0])
-        loss.backward(inputs=[start, *parameters])
+        with way_back("the picture"):
+            loss.backward(inputs=[start, *parameters])
         watch.let_go()
     gradient = torch.zeros_like(start) if start.grad is None else start.grad
     seconds = time.perf_counter() - began
@@ -201,17 +208,15 @@ def layer_values(
         If there is no such layer or call, or the loss does not depend on it.
     """
     check_input(model, picture, fit)
-    find_call(model, path, call)
+    tensor = model.prepare(picture, fit)
+    find_call(model, path, call, tensor)
     wanted = _wanted(model, target, label)
-    seen = capture(model, model.prepare(picture, fit), [path], wanted)
+    seen = capture(model, tensor, [path], wanted)
     sign = 1.0 if label is None else -1.0
-    return LayerValues(
-        path,
-        call,
-        read_only(seen.feature_map(path, call)),
-        read_only(sign * seen.gradient(path, call)),
-        seen.ledger,
+    value, gradient = (
+        real(one, path) for one in (seen.feature_map(path, call), seen.gradient(path, call))
     )
+    return LayerValues(path, call, read_only(value), read_only(sign * gradient), seen.ledger)
 
 
 def _wanted(model: LoadedModel, target: str | int | Target | None, label: int | None) -> Target:

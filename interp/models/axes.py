@@ -221,7 +221,7 @@ def _reshaped(axes: Axes, before: Sequence[int], after: Sequence[int]) -> Axes |
 def _carved(run: Sequence[Axis], sizes: Sequence[int], elements: int) -> list[Axis]:
     """The parts of some axes, dealt out anew to axes of other sizes."""
     left = [part for axis in run for part in axis]
-    if math.prod(part.size for part in left) != elements:
+    if elements == 0 or math.prod(part.size for part in left) != elements:
         return [_mixed(size) for size in sizes]
     made: list[Axis] = []
     for size in sizes:

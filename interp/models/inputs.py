@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from interp.hooks.nested import first_tensor
 from interp.hooks.session import HookSession
 from interp.hooks.undisturbed import undisturbed
+from interp.hooks.values import unusual
 from interp.hooks.writes import tensors_in
 from interp.models.axes import AxisTrace
 from interp.models.layers import Layout, layout_of
@@ -51,7 +52,8 @@ def input_table(module: nn.Module, example: Tensor) -> dict[str, tuple[InputInfo
                     info = InputInfo(None, "other")
                 else:
                     shape = tuple(tensor.shape)
-                    info = InputInfo(shape, layout_of(shape, trace.settle(tensor, ()))[0])
+                    axes = None if unusual(tensor) else trace.settle(tensor, ())
+                    info = InputInfo(shape, layout_of(shape, axes)[0])
                 found.setdefault(path, []).append(info)
 
             return hook

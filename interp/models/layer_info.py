@@ -21,7 +21,9 @@ class LayerInfo:
     token) stand before the patches; `order` is when its first call ended; `reason` says why it
     never ran, or why it is recommended. `later_calls` describes its second call and those after.
     `same_as` is the first path of a module that is registered under several; `call_mark` stands
-    between path and call (see `call_name`).
+    between path and call (see `call_name`). `values` says what it returns where that is no dense
+    tensor of real numbers; `can_run` is False for what is never called itself; `obstacle` says why
+    no gradient of the scores can be had at it, where that is known.
     """
 
     path: str
@@ -38,6 +40,9 @@ class LayerInfo:
     later_calls: tuple["LayerInfo", ...] = ()
     same_as: str = ""
     call_mark: str = "#"
+    values: str = ""
+    can_run: bool = True
+    obstacle: str = ""
 
     @property
     def spatial(self) -> bool:
@@ -54,6 +59,14 @@ class LayerInfo:
             return None
         return self.shape[1] if self.layout == "nchw" else self.shape[-1]
 
+    @property
+    def returned(self) -> str:
+        """What it returned, in words: «1×512×7×7», «1×4×9×5 complex numbers», «no tensor»."""
+        if self.shape is None:
+            return "no tensor"
+        shape = "×".join(map(str, self.shape)) or "a single number"
+        return f"{shape} {self.values}".strip()
+
 
 def recommended_layer(table: Iterable[LayerInfo]) -> LayerInfo:
     """The recommended layer of a table.
@@ -61,7 +74,7 @@ def recommended_layer(table: Iterable[LayerInfo]) -> LayerInfo:
     Raises
     ------
     LayerError
-        If the network has no layer with a spatial map.
+        If the network has no layer with a spatial map, or no gradient can be had at any.
     """
     rows = list(table)
     for info in rows:
@@ -72,14 +85,26 @@ def recommended_layer(table: Iterable[LayerInfo]) -> LayerInfo:
             "this model is one piece, with no layer to look at: if it is TorchScript, which takes "
             "no hooks, load the module that it was scripted from"
         )
+    blocked = [info for info in rows if info.obstacle]
+    if blocked:
+        free = [info.path for info in rows if info.spatial and not info.obstacle]
+        others = " or ".join(f"«{path}»" for path in free[:3])
+        raise LayerError(
+            f"this model has no recommended layer, because {blocked[-1].obstacle}: "
+            + (f"name a layer, such as {others}" if free else "no layer of it has gradients")
+        )
     raise LayerError(
         "this model has no layer with a spatial map whose gradient reaches the scores: "
         "Grad-CAM has nothing to show for it"
     )
 
 
-def find_layer(table: Iterable[LayerInfo], path: str, call: int = 0) -> LayerInfo:
+def find_layer(
+    table: Iterable[LayerInfo], path: str, call: int = 0, *, picture: bool = False
+) -> LayerInfo:
     """The row of a layer that can carry a heatmap, as it is at one of its calls.
+
+    `picture` says that the table is of one picture, which went another way than the example.
 
     Raises
     ------
@@ -91,32 +116,59 @@ def find_layer(table: Iterable[LayerInfo], path: str, call: int = 0) -> LayerInf
     if info is None:
         raise no_such_layer(path, rows)
     if not info.calls:
-        raise LayerError(f"layer «{path}» never runs: {info.reason}{another(rows.values(), info)}")
+        raise did_not_run(rows.values(), info, picture=picture)
     if not 0 <= call < info.calls:
         calls = ", ".join(map(info.call_name, range(info.calls)))
-        raise LayerError(f"layer «{path}» runs {info.calls} time(s): its calls are {calls}")
+        runs = (
+            f"ran {info.calls} time(s) for this picture"
+            if picture
+            else f"runs {info.calls} time(s)"
+        )
+        raise LayerError(f"layer «{path}» {runs}: its calls are {calls}")
     info = (info, *info.later_calls)[call]
     if not info.spatial:
-        shape = "×".join(map(str, info.shape or ())) or "no tensor"
         raise LayerError(
-            f"layer «{path}» ({info.kind}) returns {shape}, which has no grid of places"
+            f"layer «{path}» ({info.kind}) returns {info.returned}, which has no grid of places"
             + another(rows.values(), info)
         )
     return info
 
 
-def another(table: Collection[LayerInfo], refused: LayerInfo) -> str:
+def did_not_run(
+    table: Collection[LayerInfo], info: LayerInfo, *, picture: bool = False
+) -> LayerError:
+    """The error for a layer without a call."""
+    others = another(table, info)
+    if not picture:
+        return LayerError(f"layer «{info.path}» never runs: {info.reason}{others}")
+    return DidNotRun(
+        f"layer «{info.path}» did not run for this picture: the way through this network depends "
+        f"on what it is shown{others}"
+    )
+
+
+class DidNotRun(LayerError):
+    """The layer exists and runs for other pictures."""
+
+
+def another(table: Collection[LayerInfo], refused: LayerInfo, *, look_inside: bool = True) -> str:
     """What to choose in place of a layer, to go behind what is wrong with it.
 
     The last layer inside it, or else the recommended one; never the refused one itself, under
-    whatever name.
+    whatever name. Without `look_inside` what is wrong is so of what it holds too.
     """
     module = refused.same_as or refused.path
-    usable = [info for info in table if info.spatial and module not in (info.path, info.same_as)]
+    others = [info for info in table if info.spatial and module not in (info.path, info.same_as)]
+    usable = [info for info in others if not info.obstacle]
     inside = [info for info in usable if info.path.startswith(f"{refused.path}.")]
+    if not look_inside:
+        usable = [info for info in usable if info not in inside]
+        inside = []
     best = max(inside or usable, key=lambda info: (info.recommended, info.order), default=None)
     if best is not None:
         return f": choose another, such as «{best.path}»"
+    if others:
+        return ", and no gradient can be had at any other layer of this model"
     if refused.calls and not any(info.spatial for info in table):
         return ", and no layer of this model has one"
     return ", and no other layer of this model has a grid of places"

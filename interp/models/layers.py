@@ -9,12 +9,15 @@ from torch import Tensor, nn
 from interp.hooks.nested import first_tensor
 from interp.hooks.session import HookSession
 from interp.hooks.undisturbed import undisturbed
+from interp.hooks.values import unusual
 from interp.models.axes import LAYOUTS, Axes, AxisTrace
 from interp.models.layer_info import (
+    DidNotRun,
     LayerInfo,
     Layout,
     another,
     channels_first,
+    did_not_run,
     find_layer,
     recommended_layer,
 )
@@ -22,10 +25,12 @@ from interp.models.layer_names import call_mark, first_names
 from interp.models.recommend import recommend
 
 __all__ = [
+    "DidNotRun",
     "LayerInfo",
     "Layout",
     "another",
     "channels_first",
+    "did_not_run",
     "find_layer",
     "layer_table",
     "layout_of",
@@ -45,7 +50,7 @@ _NOTES: dict[str, Any] = {
 class _Seen:
     """What each call of a module returned, and when the first ended."""
 
-    outputs: list[tuple[tuple[int, ...] | None, Axes | None]] = field(default_factory=list)
+    outputs: list[tuple[tuple[int, ...] | None, Axes | None, str]] = field(default_factory=list)
     order: int = -1
 
 
@@ -75,7 +80,8 @@ def layer_table(module: nn.Module, example: Tensor) -> tuple[LayerInfo, ...]:
             parent = modules[path.rpartition(".")[0]]
             table.append(_named(info, part, parent, first[path], modules))
     own = [info for info in table if not info.same_as]
-    chosen, reason = recommend(module, example, own, modules, classes)
+    chosen, reason, obstacles = recommend(module, example, own, modules, classes)
+    table = [replace(i, obstacle=obstacles.get(i.same_as or i.path, "")) for i in table]
     return tuple(
         replace(info, recommended=True, reason=reason) if info.path == chosen else info
         for info in table
@@ -100,10 +106,10 @@ def _dry_run(module: nn.Module, example: Tensor) -> tuple[dict[str, _Seen], int]
                 entry.order = entry.order if entry.outputs else finished
                 tensor = first_tensor(output)
                 if tensor is None:
-                    entry.outputs.append((None, None))
+                    entry.outputs.append((None, None, ""))
                 else:
-                    axes = trace.settle(tensor, (args, kwargs))
-                    entry.outputs.append((tuple(tensor.shape), axes))
+                    axes, odd = trace.settle(tensor, (args, kwargs)), unusual(tensor)
+                    entry.outputs.append((tuple(tensor.shape), None if odd else axes, odd))
 
             return hook
 
@@ -111,7 +117,7 @@ def _dry_run(module: nn.Module, example: Tensor) -> tuple[dict[str, _Seen], int]
             session.forward(path, note(path), **_NOTES)
         with trace:
             session.module(example)
-    shape, _ = seen[""].outputs[0]
+    shape = seen[""].outputs[0][0]
     return seen, shape[-1] if shape else 0
 
 
@@ -124,9 +130,11 @@ def _describe(path: str, part: nn.Module, seen: _Seen) -> LayerInfo:
         order=seen.order,
     )
     rows = []
-    for shape, axes in seen.outputs:
-        layout, grid, extra = layout_of(shape, axes)
-        rows.append(replace(silent, shape=shape, layout=layout, grid=grid, extra_tokens=extra))
+    for shape, axes, odd in seen.outputs:
+        layout, grid, extra = ("other", None, 0) if odd else layout_of(shape, axes)
+        rows.append(
+            replace(silent, shape=shape, layout=layout, grid=grid, extra_tokens=extra, values=odd)
+        )
     return replace(rows[0], later_calls=tuple(rows[1:])) if rows else silent
 
 
@@ -134,12 +142,14 @@ def _named(
     info: LayerInfo, part: nn.Module, parent: nn.Module, first: str, known: Collection[str]
 ) -> LayerInfo:
     """A row, all calls of it, with how calls are written and the module's other name."""
-    reasons = [] if info.calls else [_why_silent(part, parent)]
+    structural = _never_called(part, parent)
+    reasons = [] if info.calls else [structural or _not_called(parent)]
     mark, same_as = call_mark(info.path, info.calls, known), "" if first == info.path else first
     if same_as:
         reasons.append(f"the same module as «{first}»")
     first_call, *later = (
-        replace(row, call_mark=mark, same_as=same_as) for row in (info, *info.later_calls)
+        replace(row, call_mark=mark, same_as=same_as, can_run=bool(info.calls) or not structural)
+        for row in (info, *info.later_calls)
     )
     return replace(first_call, later_calls=tuple(later), reason="; ".join(reasons))
 
@@ -148,7 +158,7 @@ def layout_of(
     shape: tuple[int, ...] | None, axes: Axes | None
 ) -> tuple[Layout, tuple[int, int] | None, int]:
     """A tensor's layout, its grid of places, and how many tokens stand before the patches."""
-    if shape is None:
+    if shape is None or 0 in shape:
         return "other", None, 0
     layout = LAYOUTS.get(axes.names) if axes else None
     if layout == "nchw":
@@ -162,14 +172,19 @@ def layout_of(
     return ("vector" if len(shape) == 2 else "other"), None, 0
 
 
-def _why_silent(part: nn.Module, parent: nn.Module) -> str:
+def _never_called(part: nn.Module, parent: nn.Module) -> str:
+    """Why no network ever calls a module; empty where another input may make it run."""
     if type(part).forward is nn.Module.forward:
         return f"a {type(part).__name__} only holds other modules and is never called itself"
     if isinstance(parent, nn.MultiheadAttention):
         return "MultiheadAttention uses this layer's weights and never calls it"
+    return ""
+
+
+def _not_called(parent: nn.Module) -> str:
     return (
         f"its {type(parent).__name__} predicts without calling it: an auxiliary head, a part used "
-        "in training, or one whose weights are used directly"
+        "in training, one whose weights are used directly, or a way that only other pictures take"
     )
 
 

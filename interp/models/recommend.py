@@ -1,6 +1,7 @@
 """Where to look first: the layer that Grad-CAM is asked at when nobody names one."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import torch
@@ -8,6 +9,7 @@ from torch import Tensor, nn
 
 from interp.hooks.passes import forward_pass
 from interp.hooks.quantized import first_quantized
+from interp.hooks.way_back import GRADIENTS_OFF, NoWayBack, first_line
 from interp.models.copies import private_copy
 
 if TYPE_CHECKING:
@@ -20,16 +22,25 @@ def recommend(
     table: "Sequence[LayerInfo]",
     modules: dict[str, nn.Module],
     classes: int,
-) -> tuple[str | None, str]:
-    """The last block with learned weights and a map of places, before the network pools it."""
+) -> tuple[str | None, str, dict[str, str]]:
+    """The last block with learned weights and a map of places, before the network pools it.
+
+    Returns
+    -------
+    path : str or None
+    reason : str
+        Why it is this one.
+    obstacles : dict
+        From the path of a layer at which no gradient can be had to the reason.
+    """
     usable = sorted((i for i in table if i.spatial and i.parameters), key=lambda info: info.order)
     usable = _without_scores(usable, table, modules, classes)
-    usable = _reaching_the_logits(module, example, usable)
+    usable, obstacles = _reaching_the_logits(module, example, usable)
     reason = "the last layer with learned weights that still has a grid of places, {h} × {w}"
     if usable and usable[-1].extra_tokens:
         reason = "the last layer whose patch tokens still reach the class scores, {h} × {w}"
     if not usable:
-        return None, ""
+        return None, "", obstacles
     by_path = {info.path: info for info in usable}
     holders = {path.rpartition(".")[0] for path in by_path}
     chosen = last = next(info for info in reversed(usable) if info.path not in holders)
@@ -46,7 +57,7 @@ def recommend(
                 chosen = info
         parent = parent.rpartition(".")[0]
     assert chosen.grid is not None
-    return chosen.path, reason.format(h=chosen.grid[0], w=chosen.grid[1])
+    return chosen.path, reason.format(h=chosen.grid[0], w=chosen.grid[1]), obstacles
 
 
 def _without_scores(
@@ -80,13 +91,46 @@ def _with_a_live_head(module: nn.Module) -> nn.Module:
 
 def _reaching_the_logits(
     module: nn.Module, example: Tensor, usable: "list[LayerInfo]"
-) -> "list[LayerInfo]":
-    """The layers on which the scores depend; a ViT reads only its class token at last."""
+) -> "tuple[list[LayerInfo], dict[str, str]]":
+    """The layers on which the scores depend, and why no gradient can be had at some others."""
     late = usable[-24:]
     if first_quantized(module) is not None:  # which has no gradient to tell it by
-        return late
-    with forward_pass(_with_a_live_head(module), example, [info.path for info in late]) as run:
+        return late, {}
+    probe = _with_a_live_head(module)
+    with suppress(Exception):  # whatever the network's own code raises is told below
+        return _reached(probe, example, late)
+    # One at a time: with the graph beginning at the layer itself, only what is behind it runs.
+    found: list[LayerInfo] = []
+    obstacles: dict[str, str] = {}
+    for info in late:
+        try:
+            reached, off = _reached(probe, example, [info])
+        except Exception as error:
+            obstacles[info.path] = _in_words(error)
+        else:
+            found += reached
+            obstacles |= off
+    return found, obstacles
+
+
+def _in_words(error: Exception) -> str:
+    if isinstance(error, NoWayBack):
+        return error.why
+    return f"a pass with gradients fails ({first_line(error)})"
+
+
+def _reached(
+    probe: nn.Module, example: Tensor, infos: "list[LayerInfo]"
+) -> "tuple[list[LayerInfo], dict[str, str]]":
+    """Those of some layers that a gradient reaches, from one pass; a ViT reads only its class
+    token at last."""
+    with forward_pass(probe, example, [info.path for info in infos]) as run:
         gradients = run.gradients(run.logits.max())
+        off = {
+            info.path: f"no gradient can be asked for at «{info.path}», as {GRADIENTS_OFF}"
+            for info in infos
+            if (info.path, 0) in run.gradients_off
+        }
 
     def reaches(info: "LayerInfo") -> bool:
         gradient = gradients.get((info.path, 0))
@@ -96,4 +140,4 @@ def _reaching_the_logits(
             return True
         return bool(gradient[:, info.extra_tokens :].abs().amax() > 0)
 
-    return [info for info in late if reaches(info)]
+    return [info for info in infos if reaches(info)], off

@@ -183,3 +183,26 @@ def test_too_many_tokens_are_refused_before_running(vit, picture, monkeypatch):
         attention(vit, picture)
     monkeypatch.setattr(attention_blocks, "MAX_BYTES", 4 * 8 * 17 * 17)
     assert np.array_equal(attention(vit, picture).weights, attention(vit, picture).weights)
+
+
+def test_a_block_that_a_picture_skips_is_left_out(vit, picture):
+    class Skips(nn.Module):
+        """A picture of much contrast does without the second block."""
+
+        def __init__(self):
+            super().__init__()
+            self.net = copy.deepcopy(vit.module)
+
+        def forward(self, x):
+            blocks = self.net.encoder.layers
+            tokens = self.net._process_input(x)
+            tokens = torch.cat([self.net.class_token.expand(len(x), -1, -1), tokens], 1)
+            for block in list(blocks)[: 1 if x.std() > 0.2 else 2]:
+                tokens = block(tokens)
+            return self.net.heads(tokens[:, 0])
+
+    model = load_model(module=Skips(), transforms=SIDE, device="cpu")
+    assert len(has_attention(model)) == 2
+    result = attention(model, picture)
+    assert result.paths == ("net.encoder.layers.encoder_layer_0.self_attention",)
+    assert result.weights.shape == (1, 4, 17, 17)

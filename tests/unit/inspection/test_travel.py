@@ -10,6 +10,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+from interp import HookSession, Lab, explain, run_experiment
 from interp.errors import LayerError, ModelError, PictureError, TargetError
 from interp.geometry import Preset
 from interp.hooks.capture import capture
@@ -353,3 +354,109 @@ def test_a_label_is_an_index_whatever_the_classes_are_named(cup):
     net = nn.Sequential(nn.Flatten(), nn.Linear(3 * PLAIN.crop_size**2, 3))
     model = load_model(module=net, categories=("1", "10", "2"), transforms=PLAIN, device="cpu")
     assert travel(model, cup, label=1).input_gradient.target.index == 1
+
+
+class LeNet(nn.Module):
+    """Flattens by a view, which only some strides allow."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.c1, self.c2 = nn.Conv2d(3, 6, 5), nn.Conv2d(6, 16, 5)
+        self.f1, self.f2 = nn.Linear(400, 20), nn.Linear(20, 5)
+        self.strides = []
+
+    def forward(self, x):
+        self.strides.append(x.stride())
+        x = F.max_pool2d(self.c1(x).relu(), 2)
+        self.strides.append(x.stride())
+        x = F.max_pool2d(self.c2(x).relu(), 2)
+        self.strides.append(x.stride())
+        x = x.view(x.size(0), -1) if x.is_contiguous() else x.permute(0, 2, 3, 1).view(1, -1)
+        return self.f2(self.f1(x).relu())
+
+
+@pytest.mark.parametrize("memory_format", [torch.contiguous_format, torch.channels_last])
+def test_whatever_watches_leaves_the_strides_that_a_view_needs(memory_format, cup):
+    net = LeNet().to(memory_format=memory_format)
+    preset = Preset(32, 32, (0.5,) * 3, (0.5,) * 3, "bilinear")
+    model = load_model(module=net, transforms=preset, device="cpu")
+    x = model.prepare(cup)
+    values = {}
+    for name in ("c1", "c2", "f1"):
+        net.get_submodule(name).register_forward_hook(
+            lambda part, args, output, name=name: values.update({name: output})
+        )
+    score = net(x)[0, 3]
+    expected = dict(zip(values, torch.autograd.grad(score, list(values.values())), strict=True))
+    strides = net.strides
+    for part in (net.c1, net.c2, net.f1):
+        part._forward_hooks.clear()
+
+    found = travel(model, cup, target=3)
+    captured = capture(model, cup, list(expected), 3)
+    for name, gradient in expected.items():
+        assert found.row(name).gradient_norm == pytest.approx(float(gradient.norm()), rel=1e-4)
+        assert captured.gradient(name).stride() == gradient.stride()
+        torch.testing.assert_close(captured.gradient(name), gradient)
+    weights = expected["c2"].mean((2, 3), keepdim=True)
+    by_hand = (values["c2"] * weights).sum(1)[0].detach().numpy()
+    assert np.allclose(explain(model, cup, target=3).map, by_hand, atol=1e-5)
+    side = run_experiment(Lab(model), cup, target=3).before
+    assert np.allclose(side.attribution.map, by_hand, atol=1e-5)
+
+    with HookSession(net) as session:
+        gradients = []
+        session.full_backward("c2", lambda part, inputs, outputs: gradients.append(outputs[0]))
+        session.full_backward("c1", lambda part, inputs, outputs: gradients.append(outputs[0]))
+        session.module(x)[0, 3].backward()
+        assert session.module.strides[-3:] == strides[:3]
+    for name, gradient in zip(("c2", "c1"), gradients, strict=True):
+        torch.testing.assert_close(gradient, expected[name])
+
+
+class Thrown(nn.Module):
+    """What the in-place ReLUs return is thrown away: their write is what counts."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(1)
+        self.stem, self.body = nn.Conv2d(3, 4, 3, padding=1), nn.Conv2d(4, 4, 3, padding=1)
+        self.act, self.last, self.fc = nn.ReLU(True), nn.ReLU(True), nn.Linear(4, 3)
+
+    def forward(self, x):
+        x = self.stem(x)
+        self.act(x)
+        x = self.body(x)
+        self.last(x)
+        return self.fc(x.mean((2, 3)))
+
+
+def test_writes_that_are_thrown_away_count_as_in_a_twin_without(cup):
+    net = Thrown()
+    model = load_model(
+        module=net, transforms=Preset(8, 8, (0.5,) * 3, (0.5,) * 3, "bilinear"), device="cpu"
+    )
+    x = model.prepare(cup)
+    stem = net.stem(x)
+    act = stem.relu()
+    body = net.body(act)
+    last = body.relu()
+    logits = net.fc(last.mean((2, 3)))
+    watched = {"stem": stem, "act": act, "body": body, "last": last}
+    expected = torch.autograd.grad(logits[0, 1], list(watched.values()))
+    found = travel(model, cup, target=1)
+    for (path, value), gradient in zip(watched.items(), expected, strict=True):
+        row = found.row(path)
+        assert gradient.any()
+        assert row.gradient_norm == pytest.approx(float(gradient.norm()), rel=1e-5), path
+        assert row.zeros == pytest.approx(float((gradient == 0).float().mean()))
+        assert row.value_norm == pytest.approx(float(value.norm().detach()), rel=1e-5), path
+        assert row.verdict == ""
+
+
+def test_a_norm_counts_both_parts_of_complex_numbers_and_all_of_a_sparse_tensor():
+    assert norm_of(torch.tensor([3 + 4j, 0j])) == 5.0
+    assert norm_of(torch.tensor([3e30 + 4e30j])) == pytest.approx(5e30, rel=1e-6)
+    assert norm_of(torch.tensor([[3.0, 0.0], [0.0, 4.0]]).to_sparse()) == 5.0
+    assert math.isnan(norm_of(torch.zeros(2, device="meta")))

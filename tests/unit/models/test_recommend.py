@@ -2,6 +2,7 @@ import pytest
 import torch
 from torch import nn
 
+from interp.errors import LayerError
 from interp.models.layers import layer_table, recommended_layer
 from interp.models.loading import load_model
 
@@ -146,3 +147,29 @@ def test_a_head_of_zeros_hides_no_layer():
 def test_nothing_to_recommend():
     assert choice(nn.Sequential(nn.Flatten(), nn.Linear(768, 4))) is None
     assert choice(nn.Sequential(nn.ReLU(), nn.Flatten(), nn.Linear(768, 4))) is None
+
+
+def test_the_table_is_there_where_no_layer_can_be_recommended():
+    class Fails(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx, gradient):
+            raise RuntimeError("no derivative is written")
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.conv, self.act, self.fc = nn.Conv2d(3, 4, 3), nn.ReLU(), nn.Linear(4, 3)
+
+        def forward(self, x):
+            return self.fc(Fails.apply(self.act(self.conv(x))).mean((2, 3)))
+
+    table = layer_table(Net().eval(), EXAMPLE)
+    assert [info.path for info in table] == ["conv", "act", "fc"]
+    assert not any(info.recommended for info in table)
+    with pytest.raises(LayerError, match=r"no recommended layer, because the gradient cannot be"):
+        recommended_layer(table)
+    assert "RuntimeError: no derivative is written" in table[0].obstacle
