@@ -57,7 +57,8 @@ class InPlaceGuard(TorchFunctionMode):
         self._depth = 0
         self._memories: dict[int, Memory] = {}
         self._seen: Any = WeakTensorKeyDictionary()
-        self._behind: Any = WeakTensorKeyDictionary()
+        self._first: Any = WeakTensorKeyDictionary()
+        self._handed: Any = WeakTensorKeyDictionary()
         self._fences: dict[int, Fence] = {}
         self._calls: list[dict[int, int]] = []
 
@@ -81,7 +82,7 @@ class InPlaceGuard(TorchFunctionMode):
 
     def forget(self) -> None:
         """Let go of every tensor: the pass is over."""
-        for kept in (self._memories, self._seen, self._behind, self._calls):
+        for kept in (self._memories, self._seen, self._first, self._handed, self._calls):
             kept.clear()
 
     def fence(self, module: nn.Module, *, own_input: bool = False) -> None:
@@ -102,9 +103,9 @@ class InPlaceGuard(TorchFunctionMode):
         """A tensor with the same values for a hook, which no write of the network changes."""
         self.settle(tensor)
         own = twin(tensor)
-        behind = self._behind.get(tensor)
-        if behind is not None and not self.changed(behind):
-            self._behind[own] = self.first(behind)
+        before, version = self._handed.get(tensor, (None, None))
+        if before is not None and version == tensor._version and not self.changed(before):
+            self._first[own] = self.first(before)
         self._seen[own] = tensor.detach(), tensor._version, own._version
         return own
 
@@ -127,17 +128,19 @@ class InPlaceGuard(TorchFunctionMode):
             self._seen[own] = memory, memory._version, own._version
         elif own.requires_grad and torch.is_grad_enabled():
             (made,) = self.through((own,), (tensor,))
-            self._behind[made] = own
+            self._handed[made] = own, made._version
             return made
         return tensor
 
     def first(self, own: Tensor) -> Tensor:
         """What the first of several hooks was given where another was given `own` for the same.
 
+        And where the network wrote nothing between the two.
+
         Hooks on tensors fire from the last to the first along the graph; those of several hooks
         are to fire in the order in which they were put on.
         """
-        return self._behind.get(own, own)
+        return self._first.get(own, own)
 
     @_unwatched
     def is_written(self, value: Any) -> bool:
@@ -211,7 +214,7 @@ class InPlaceGuard(TorchFunctionMode):
     def settle(self, value: Any) -> None:
         """If the memory of a tensor was written to under another name, give it that history."""
         if isinstance(value, Tensor):
-            memory = self._memories.get(value.untyped_storage()._cdata)
+            memory = self._memories.get(storage_of(value))
             if memory is None:
                 return
             if memory.version != value._version:
@@ -275,7 +278,7 @@ def _one_by_one(source: Tensor, parts: Any) -> Any:
     """
     views = [
         source.as_strided(part.size(), part.stride(), part.storage_offset())
-        if part._is_view()
+        if part._is_view() and not source.is_nested
         else part
         for part in parts
     ]

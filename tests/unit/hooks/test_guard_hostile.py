@@ -208,6 +208,25 @@ def test_a_session_in_inference_mode() -> None:
     assert torch.equal(shown, x)
 
 
+def test_a_tensor_hook_on_what_an_in_place_module_returned() -> None:
+    net, x, got = Net(lambda n, h: n.b(n.act(h))), _picture(), {}
+    act = F.silu(net.a(x)).detach().requires_grad_()
+    (expected,) = torch.autograd.grad(net.head(net.b(act).flatten(2).mean(2))[:, 1].sum(), act)
+
+    def watch(path: str) -> Callable[..., None]:
+        def hook(module: Any, args: Any, output: Tensor) -> None:
+            session.tensor(output, lambda gradient: got.update({path: gradient}))
+
+        return hook
+
+    with HookSession(net) as session:
+        for path in ("a", "act"):
+            session.forward(path, watch(path))
+        session.module(x.clone().requires_grad_())[:, 1].sum().backward()
+
+    torch.testing.assert_close(got["act"], expected, rtol=1e-10, atol=1e-13)
+
+
 def test_an_expanded_input_is_no_hindrance() -> None:
     net = Net(_thrown_away)
     x = torch.ones(1, 1, 4, 4, dtype=torch.float64).expand(1, 3, 4, 4)
