@@ -12,8 +12,7 @@ history before they are used again.
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import wraps
-from typing import Any, ParamSpec, TypeVar
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -23,26 +22,13 @@ from torch.utils.weak import WeakTensorKeyDictionary
 
 from interp.hooks.fence import Fence
 from interp.hooks.memory import Memory, Through
+from interp.hooks.unwatched import as_saved, as_saved_then, one_by_one, unwatched
 from interp.hooks.writes import storage_of, tensors_in, twin, writes
-
-P = ParamSpec("P")
-R = TypeVar("R")
 
 _SEVERAL_VIEWS = frozenset(
     "chunk split split_with_sizes tensor_split unbind hsplit vsplit dsplit __iter__".split()  # noqa: SIM905
 )
 _VIEW_PROPERTIES = frozenset("T mT H mH real imag data".split())  # noqa: SIM905
-
-
-def _unwatched(work: Callable[P, R]) -> Callable[P, R]:
-    """What the guard itself does with tensors is nothing to be guarded."""
-
-    @wraps(work)
-    def unwatched(*args: P.args, **kwargs: P.kwargs) -> R:
-        with torch._C.DisableTorchFunction():
-            return work(*args, **kwargs)
-
-    return unwatched
 
 
 class InPlaceGuard(TorchFunctionMode):
@@ -72,7 +58,7 @@ class InPlaceGuard(TorchFunctionMode):
         if self._depth:
             yield
             return
-        with self, saved_tensors_hooks(_as_saved, _as_saved_then):
+        with self, saved_tensors_hooks(as_saved, as_saved_then):
             self._depth = 1
             try:
                 yield
@@ -98,7 +84,7 @@ class InPlaceGuard(TorchFunctionMode):
 
     # --- what hooks are given, and what the network goes on with ---
 
-    @_unwatched
+    @unwatched
     def own(self, tensor: Tensor) -> Tensor:
         """A tensor with the same values for a hook, which no write of the network changes."""
         self.settle(tensor)
@@ -109,12 +95,12 @@ class InPlaceGuard(TorchFunctionMode):
         self._seen[own] = tensor.detach(), tensor._version, own._version
         return own
 
-    @_unwatched
+    @unwatched
     def changed(self, own: Tensor) -> bool:
         """Whether a hook has written to a tensor that it was given."""
         return own in self._seen and own._version != self._seen[own][2]
 
-    @_unwatched
+    @unwatched
     def handed_on(self, own: Tensor, tensor: Tensor) -> Tensor:
         """What the network goes on with after a hook was given `own` for `tensor`.
 
@@ -142,7 +128,7 @@ class InPlaceGuard(TorchFunctionMode):
         """
         return self._first.get(own, own)
 
-    @_unwatched
+    @unwatched
     def is_written(self, value: Any) -> bool:
         """Whether the network has written to what a tensor in `value`, given to a hook, was of.
 
@@ -166,7 +152,7 @@ class InPlaceGuard(TorchFunctionMode):
         finally:
             del self._calls[depth:]
 
-    @_unwatched
+    @unwatched
     def _versions(self, tensors: list[Tensor]) -> dict[int, int]:
         for tensor in tensors:
             self.settle(tensor)
@@ -176,7 +162,7 @@ class InPlaceGuard(TorchFunctionMode):
         before = self._calls[-1].get(storage_of(tensor)) if self._calls else None
         return before is not None and before != tensor._version
 
-    @_unwatched
+    @unwatched
     def through(
         self, paths: tuple[Tensor, ...], memories: tuple[Tensor, ...]
     ) -> tuple[Tensor, ...]:
@@ -246,7 +232,7 @@ class InPlaceGuard(TorchFunctionMode):
                     self._meet(tensor)
         result = func(*args, **kwargs)
         if name in _SEVERAL_VIEWS and torch.is_grad_enabled():
-            return _one_by_one(args[0] if args else next(iter(kwargs.values())), result)
+            return one_by_one(args[0] if args else next(iter(kwargs.values())), result)
         return result
 
     def _meet(self, target: Tensor) -> None:
@@ -258,28 +244,3 @@ class InPlaceGuard(TorchFunctionMode):
             memory.settle()
             memory.version = target._version
             _ = target.grad_fn
-
-
-@_unwatched
-def _as_saved(tensor: Tensor) -> Tensor:
-    """What autograd keeps for backward: values that no later write of the network changes."""
-    return tensor if type(tensor) is nn.Parameter else twin(tensor.detach())
-
-
-def _as_saved_then(tensor: Tensor) -> Tensor:
-    return tensor
-
-
-def _one_by_one(source: Tensor, parts: Any) -> Any:
-    """The parts of a tensor as views of their own.
-
-    Autograd refuses to write to one of several views made together, which a network may do where
-    nobody asks for gradients.
-    """
-    views = [
-        source.as_strided(part.size(), part.stride(), part.storage_offset())
-        if part._is_view() and not source.is_nested
-        else part
-        for part in parts
-    ]
-    return tuple(views) if isinstance(parts, tuple) else type(parts)(views)
