@@ -158,4 +158,6 @@ def test_saving(attribution, tmp_path):
         assert np.array_equal(arrays["map"], attribution.map)
         assert np.array_equal(arrays["logits"], attribution.logits)
         assert arrays["heatmap"].shape == (400, 600)
-    assert json.loads(files[".json"].read_text("utf-8")) == attribution.manifest()
+    written = json.loads(files[".json"].read_text("utf-8"))
+    assert written.pop("view")["colours"] == "plasma"
+    assert written == attribution.manifest()
