@@ -44,21 +44,23 @@ def twin(tensor: Tensor) -> Tensor:
     if tensor.requires_grad and not torch.is_grad_enabled():
         with torch.enable_grad():
             return twin(tensor)
-    if _copies_on_write(tensor):
-        try:
-            return torch._lazy_clone(tensor)
-        except RuntimeError:  # memory that somebody else owns, such as NumPy
-            return with_strides(tensor.clone(), tensor)
-    return with_strides(tensor.clone(), tensor)
+    later = copied_on_write(tensor)
+    return with_strides(tensor.clone(), tensor) if later is None else later
 
 
-def _copies_on_write(tensor: Tensor) -> bool:
-    return (
-        tensor.device.type in _COPIES_ON_WRITE
-        and tensor.layout is torch.strided
-        and not tensor.is_quantized
-        and type(tensor) in (Tensor, torch.nn.Parameter)
-    )
+def copied_on_write(tensor: Tensor) -> Tensor | None:
+    """A copy that is made when one of the two is first written to; None where that cannot be."""
+    if (
+        tensor.device.type not in _COPIES_ON_WRITE
+        or tensor.layout is not torch.strided
+        or tensor.is_quantized
+        or type(tensor) not in (Tensor, torch.nn.Parameter)
+    ):
+        return None
+    try:
+        return torch._lazy_clone(tensor)
+    except RuntimeError:  # memory that somebody else owns, such as NumPy or another process
+        return None
 
 
 def with_strides(tensor: Tensor, like: Tensor) -> Tensor:

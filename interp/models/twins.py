@@ -8,12 +8,11 @@ from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
 
 from interp.errors import ModelError
-from interp.hooks.writes import storage_of, with_strides
+from interp.hooks.writes import copied_on_write, storage_of, with_strides
 from interp.models.belongings import memory_of
 
 # PyTorch prepares a memory for copies on write at the first of them, not safe between threads.
 _FIRST = threading.Lock()
-_COPIES_ON_WRITE = ("cpu", "cuda")
 
 
 class Same:
@@ -96,13 +95,9 @@ def lazy_clone(plain: Tensor) -> Tensor:
     """A detached tensor's values in a memory that is copied when one of the two is written to."""
     if not is_plain_memory(plain):
         return with_strides(plain.clone(), plain)
-    if plain.device.type in _COPIES_ON_WRITE:
-        try:
-            with _FIRST:
-                return torch._lazy_clone(plain)
-        except RuntimeError:  # memory that somebody else owns, such as NumPy, or another process
-            pass
-    return _over(plain.untyped_storage().clone(), plain)
+    with _FIRST:
+        later = copied_on_write(plain)
+    return _over(plain.untyped_storage().clone(), plain) if later is None else later
 
 
 def _over(memory: torch.UntypedStorage, like: Tensor) -> Tensor:
