@@ -16,13 +16,12 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.autograd.graph import saved_tensors_hooks
 from torch.overrides import TorchFunctionMode
 from torch.utils.weak import WeakTensorKeyDictionary
 
 from interp.hooks.fence import Fence
 from interp.hooks.memory import Memory, Through
-from interp.hooks.unwatched import as_saved, as_saved_then, one_by_one, unwatched
+from interp.hooks.unwatched import keeping_saved, one_by_one, unwatched
 from interp.hooks.writes import storage_of, tensors_in, twin, writes
 
 _SEVERAL_VIEWS = frozenset(
@@ -58,7 +57,7 @@ class InPlaceGuard(TorchFunctionMode):
         if self._depth:
             yield
             return
-        with self, saved_tensors_hooks(as_saved, as_saved_then):
+        with self:
             self._depth = 1
             try:
                 yield
@@ -230,7 +229,8 @@ class InPlaceGuard(TorchFunctionMode):
             if writes(name, kwargs):
                 for tensor in tensors_in(kwargs.get("out", args[:1] or list(kwargs.values())[:1])):
                     self._meet(tensor)
-        result = func(*args, **kwargs)
+        with keeping_saved():
+            result = func(*args, **kwargs)
         if name in _SEVERAL_VIEWS and torch.is_grad_enabled():
             return one_by_one(args[0] if args else next(iter(kwargs.values())), result)
         return result

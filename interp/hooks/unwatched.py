@@ -1,11 +1,13 @@
 """What is done with tensors beside a pass, and how autograd is to keep and to cut them."""
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
 import torch
 from torch import Tensor, nn
+from torch.autograd.graph import saved_tensors_hooks
 
 from interp.hooks.writes import twin
 
@@ -24,13 +26,28 @@ def unwatched(work: Callable[P, R]) -> Callable[P, R]:
     return done
 
 
+def keeping_saved() -> AbstractContextManager[Any]:
+    """While an operation runs, what autograd keeps for backward is kept as it is now.
+
+    No later write of the network changes it. Where somebody else decides what is kept (a
+    checkpoint, a transform of `torch.func`), that stays.
+    """
+    autograd = torch._C._autograd
+    if (
+        not torch.is_grad_enabled()
+        or not autograd._saved_tensors_hooks_is_enabled()  # type: ignore[attr-defined]
+        or autograd._top_saved_tensors_default_hooks(False) is not None
+    ):
+        return nullcontext()
+    return saved_tensors_hooks(_as_saved, _as_saved_then)
+
+
 @unwatched
-def as_saved(tensor: Tensor) -> Tensor:
-    """What autograd keeps for backward: values that no later write of the network changes."""
+def _as_saved(tensor: Tensor) -> Tensor:
     return tensor if type(tensor) is nn.Parameter else twin(tensor.detach())
 
 
-def as_saved_then(tensor: Tensor) -> Tensor:
+def _as_saved_then(tensor: Tensor) -> Tensor:
     return tensor
 
 

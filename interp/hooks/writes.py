@@ -21,7 +21,10 @@ def storage_of(tensor: Tensor) -> int:
         return id(tensor)
     elif tensor.layout is not torch.strided and not tensor.is_nested:
         tensor = tensor.values()
-    return tensor.untyped_storage()._cdata
+    try:
+        return tensor.untyped_storage()._cdata
+    except NotImplementedError:  # what a transform such as `vmap` puts around a tensor
+        return id(tensor)
 
 
 def writes(name: str, kwargs: dict[str, Any]) -> bool:

@@ -190,6 +190,46 @@ def test_a_write_counts_whatever_mode_the_caller_is_in(around: Any) -> None:
     torch.testing.assert_close(found.gradient("a"), expected, rtol=1e-10, atol=1e-13)
 
 
+TRANSFORMS: dict[str, Callable[[Tensor], Tensor]] = {
+    "grad": lambda h: h + torch.func.grad(lambda t: (t**3).sum())(h),
+    "vmap": lambda h: torch.vmap(torch.sin)(h),
+}
+
+
+@pytest.mark.parametrize("name", TRANSFORMS)
+def test_transforms_inside_a_network(name: str) -> None:
+    net = Net(lambda n, h: TRANSFORMS[name](n.act(h)))
+    x = _picture().requires_grad_()
+    plain = net(x)
+    (expected,) = torch.autograd.grad(plain[:, 1].sum(), x)
+
+    with HookSession(net) as session:
+        for path in ("a", "act"):
+            session.forward(path, lambda module, args, output: None)
+            session.full_backward(path, lambda module, given, out: None)
+        logits = session.module(x)
+        (found,) = torch.autograd.grad(logits[:, 1].sum(), x)
+
+    assert torch.equal(logits, plain)
+    torch.testing.assert_close(found, expected, rtol=1e-10, atol=1e-13)
+
+
+def test_a_gradient_of_a_gradient() -> None:
+    def penalty(net: nn.Module, x: Tensor) -> Tensor:
+        x = x.clone().requires_grad_()
+        (first,) = torch.autograd.grad(net(x)[:, 1].sum(), x, create_graph=True)
+        return torch.autograd.grad(first.square().sum(), x)[0]
+
+    net, x = Net(lambda n, h: n.b(n.act(h)) * h), _picture()
+    with HookSession(net) as session:
+        for path, _ in net.named_modules():
+            session.forward(path, lambda module, args, output: None)
+            session.full_backward(path, lambda module, given, out: None)
+        found = penalty(session.module, x)
+
+    torch.testing.assert_close(found, penalty(net, x), rtol=1e-10, atol=1e-13)
+
+
 def test_a_session_in_inference_mode() -> None:
     net, x = Net(_thrown_away), _picture()
 
@@ -369,6 +409,17 @@ def test_the_version_counts_writes_under_every_name() -> None:
     view, alias = x[1:], x.detach()
     view.add_(1)
     assert x._version == view._version == alias._version == 1
+
+
+def test_who_decides_what_autograd_keeps_can_be_asked() -> None:
+    # Without these two the guard would get in the way of checkpoints and of `torch.func`.
+    autograd = torch._C._autograd
+    assert autograd._saved_tensors_hooks_is_enabled()
+    assert autograd._top_saved_tensors_default_hooks(False) is None
+    with torch.autograd.graph.saved_tensors_hooks(lambda x: x, lambda x: x):
+        assert autograd._top_saved_tensors_default_hooks(False) is not None
+    with torch.autograd.graph.disable_saved_tensors_hooks("by a transform"):
+        assert not autograd._saved_tensors_hooks_is_enabled()
 
 
 def test_no_function_is_seen_where_the_guard_itself_is_at_work() -> None:
