@@ -11,7 +11,8 @@ history before they are used again.
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from functools import partial
 from typing import Any
 
 import torch
@@ -40,6 +41,7 @@ class InPlaceGuard(TorchFunctionMode):
     def __init__(self) -> None:
         super().__init__()
         self._depth = 0
+        self._watch: Callable[[], Any] | None = None
         self._memories: dict[int, Memory] = {}
         self._seen: Any = WeakTensorKeyDictionary()
         self._first: Any = WeakTensorKeyDictionary()
@@ -52,18 +54,34 @@ class InPlaceGuard(TorchFunctionMode):
         return self._depth > 0
 
     @contextmanager
-    def during(self) -> Iterator[None]:
-        """Be on while a pass runs; what a pass left is let go of at its end."""
+    def during(self, *, late: bool = False) -> Iterator[None]:
+        """Be on while a pass runs; what a pass left is let go of at its end.
+
+        Parameters
+        ----------
+        late : bool
+            Look at no operation before there are two names for one memory, and spare the cost of
+            that: for networks that enter no modes of their own, which would be left in another
+            order.
+        """
         if self._depth:
             yield
             return
-        with self:
+        with ExitStack() as watching:
+            self._watch = partial(watching.enter_context, self)
+            if not late:
+                self._begin_to_watch()
             self._depth = 1
             try:
                 yield
             finally:
-                self._depth = 0
+                self._depth, self._watch = 0, None
                 self.forget()
+
+    def _begin_to_watch(self) -> None:
+        if self._watch is not None:
+            watch, self._watch = self._watch, None
+            watch()
 
     def forget(self) -> None:
         """Let go of every tensor: the pass is over."""
@@ -172,6 +190,7 @@ class InPlaceGuard(TorchFunctionMode):
         that it was given, whoever names it goes on behind the new tensor, as the module's caller
         does where it throws the result away.
         """
+        self._begin_to_watch()
         for tensor in memories:
             self.settle(tensor)
         made = Through.apply(memories, *paths)

@@ -233,7 +233,7 @@ def forward_pass(
     ----------
     light : bool
         For a frozen module in evaluation mode that `is_simple`. It spares the copy of what carries
-        no hook.
+        no hook, and the cost of watching operations before the graph begins.
     seed : int, optional
         As for `undisturbed`.
     """
@@ -244,7 +244,7 @@ def forward_pass(
     try:
         with (
             undisturbed(tensor.device, gradients=gradients, seed=seed),
-            session.running(),
+            session.running(late=light),
         ):
             run = Pass(session, paths, gradients)
             try:

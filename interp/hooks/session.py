@@ -93,14 +93,15 @@ class HookSession:
             self.close()
 
     @contextmanager
-    def running(self) -> Iterator[None]:
+    def running(self, *, late: bool = False) -> Iterator[None]:
         """One pass, or several, with in-place operations made harmless on this thread.
 
         Entering the session does this; a session whose hooks outlive a pass uses it for each.
+        `late` is for networks that enter no modes of their own (see `InPlaceGuard.during`).
         """
         self._check_open()
         try:
-            with self._guard.during():
+            with self._guard.during(late=late):
                 yield
         except BaseException as error:
             self.ledger.fail(error)
