@@ -9,6 +9,7 @@ from torch import Tensor
 from interp.hooks.guard import InPlaceGuard
 from interp.hooks.ledger import HookLedger, HookRecord
 from interp.hooks.shown import Shown
+from interp.hooks.unwatched import unwatched
 from interp.hooks.writes import tensors_in
 
 Keeps = Literal["all", "output", "nothing"]
@@ -34,6 +35,14 @@ class Callback:
     def __call__(self, *given: Any) -> Any:
         if self.record.removed_at is not None:  # PyTorch still calls it for a graph made before
             return None
+        return self._unwatched(*given) if self.record.origin == "engine" else self._fire(*given)
+
+    @unwatched
+    def _unwatched(self, *given: Any) -> Any:
+        """The engine's own hooks do nothing that the guard would have to look at."""
+        return self._fire(*given)
+
+    def _fire(self, *given: Any) -> Any:
         if self.record.kind == "forward_pre":
             return self._before(*given)
         if self.record.kind == "forward":

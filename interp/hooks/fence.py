@@ -8,7 +8,8 @@ from torch import Tensor, nn
 from torch.utils.hooks import BackwardHook
 
 from interp.hooks.nested import map_tensors
-from interp.hooks.writes import tensors_in, twin
+from interp.hooks.unwatched import unwatched
+from interp.hooks.writes import twin
 
 _OWN = ("_call_impl", "forward", "_get_backward_hooks", "_get_backward_pre_hooks")
 
@@ -19,7 +20,7 @@ class Guard(Protocol):
     @property
     def on(self) -> bool: ...
     def call(self, given: Any) -> AbstractContextManager[None]: ...
-    def settle(self, tensor: Tensor) -> None: ...
+    def settle_all(self, value: Any) -> None: ...
     def through(
         self, paths: tuple[Tensor, ...], memories: tuple[Tensor, ...]
     ) -> tuple[Tensor, ...]: ...
@@ -32,6 +33,7 @@ class _AroundMemory(BackwardHook):
         super().__init__(module, hooks, pre_hooks)
         self._guard = guard
 
+    @unwatched
     def _apply_on_tensors(self, fn: Any, args: Any) -> Any:
         places = [place for place, value in enumerate(args) if isinstance(value, Tensor)]
         tensors = tuple(args[place] for place in places)
@@ -94,8 +96,7 @@ class Fence:
         try:
             with self._guard.call((args, kwargs)):
                 result = self._call(*args, **kwargs)
-                for tensor in tensors_in(result):
-                    self._guard.settle(tensor)
+                self._guard.settle_all(result)
                 if around is None or not isinstance(result, Tensor | tuple):
                     return result
                 return around.setup_output_hook(result)

@@ -163,17 +163,23 @@ class InPlaceGuard(TorchFunctionMode):
     def call(self, given: Any) -> Iterator[None]:
         """A call of a module that is given these values."""
         depth = len(self._calls)
-        self._calls.append(self._versions(tensors_in(given)))
+        self._calls.append(self._versions(given))
         try:
             yield
         finally:
             del self._calls[depth:]
 
     @unwatched
-    def _versions(self, tensors: list[Tensor]) -> dict[int, int]:
-        for tensor in tensors:
-            self.settle(tensor)
-        return {storage_of(tensor): tensor._version for tensor in tensors}
+    def _versions(self, given: Any) -> dict[int, int]:
+        self.settle_all(given)
+        return {storage_of(tensor): tensor._version for tensor in tensors_in(given)}
+
+    @unwatched
+    def settle_all(self, value: Any) -> None:
+        """`settle` for every tensor in nested tuples, lists and dicts."""
+        if self._memories:
+            for tensor in tensors_in(value):
+                self.settle(tensor)
 
     def _was_written_by_call(self, tensor: Tensor) -> bool:
         before = self._calls[-1].get(storage_of(tensor)) if self._calls else None
