@@ -22,6 +22,7 @@ HOOK_DICTS = tuple(name for name in TABLES if "ward" in name)
 # PyTorch's own, which compute a weight from its parts: the network is another one without them.
 MAKES_WEIGHTS = (WeightNorm, SpectralNorm, BasePruningMethod)
 _DONE = {*HOOK_DICTS, "_parameters", "_buffers", "_modules"}
+_OTHER_PATHS = (nn.MultiheadAttention, nn.TransformerEncoder, nn.TransformerEncoderLayer)
 _KEEPS_NOTHING = ("torch.nn.", "torchvision.", "interp.")
 
 
@@ -50,13 +51,14 @@ def is_simple(module: nn.Module) -> bool:
 
     And whether all are of classes known to keep nothing of a run in evaluation mode, without hooks
     of their own: of others a run may set attributes or count in buffers, which has to happen to a
-    copy.
+    copy. Attention of PyTorch's takes a faster path, with other last bits, unless all of its
+    operations are looked at, which a light pass does not do.
     """
     parts = [part for _, part in module.named_modules(remove_duplicate=False)]
     return (
         len(set(map(id, parts))) == len(parts)
         and all(type(part).__module__.startswith(_KEEPS_NOTHING) for part in parts)
-        and not any(isinstance(part, Scripted) for part in parts)
+        and not any(isinstance(part, (Scripted, *_OTHER_PATHS)) for part in parts)
         and all(
             _no_own_hooks(value) if name in HOOK_DICTS else name in _DONE or _holds_plain(value)
             for part in parts
