@@ -29,15 +29,11 @@ def unwatched(work: Callable[P, R]) -> Callable[P, R]:
 def keeping_saved() -> AbstractContextManager[Any]:
     """While an operation runs, what autograd keeps for backward is kept as it is now.
 
-    No later write of the network changes it. Where somebody else decides what is kept (a
-    checkpoint, a transform of `torch.func`), that stays.
+    No later write of the network changes it. Inside a transform of `torch.func`, which allows no
+    such thing, PyTorch's own way stays.
     """
-    autograd = torch._C._autograd
-    if (
-        not torch.is_grad_enabled()
-        or not autograd._saved_tensors_hooks_is_enabled()  # type: ignore[attr-defined]
-        or autograd._top_saved_tensors_default_hooks(False) is not None
-    ):
+    allowed = torch._C._autograd._saved_tensors_hooks_is_enabled()  # type: ignore[attr-defined]
+    if not (allowed and torch.is_grad_enabled()):
         return nullcontext()
     return saved_tensors_hooks(_as_saved, _as_saved_then)
 
