@@ -213,13 +213,11 @@ class InPlaceGuard(TorchFunctionMode):
         if memory is None:
             memory = self._memories[storage_of(tensor)] = Memory(tensor._version)
         group = memory.group_of(tensor)
+        group.add(new)
         if self._was_written_by_call(tensor):
-            group.add(new)
             group.follow(new)
             memory.settle()
             memory.version = new._version
-        else:
-            group.add(new)
 
     def settle(self, value: Any) -> None:
         """If the memory of a tensor was written to under another name, give it that history."""
@@ -245,8 +243,9 @@ class InPlaceGuard(TorchFunctionMode):
     ) -> Any:
         kwargs = kwargs or {}
         name = getattr(func, "__name__", "")
-        attribute = name == "__get__" and func.__self__.__name__ not in _VIEW_PROPERTIES  # type: ignore[attr-defined]
-        if self._memories and not attribute:
+        if name == "__get__" and func.__self__.__name__ not in _VIEW_PROPERTIES:  # type: ignore[attr-defined]
+            return func(*args, **kwargs)
+        if self._memories:
             for value in args:
                 self.settle(value)
             for value in kwargs.values():
